@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory behind a pool. See backing.h. */
+#include "backing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "fault.h"
+#include "why.h"
+
+/* A file gets its own name only when it is a whole pool, so that a kill while
+ * it is being made leaves nothing that looks like a damaged one. */
+#define BACKING_NEW "pool.new"
+
+static int open_anonymous(struct backing *b, struct ram_why *why)
+{
+	b->fd = memfd_create("nbdram-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (b->fd < 0)
+		return why_set(why, -errno, "cannot make a memfd: %s",
+			       strerror(errno));
+	b->fresh = true;
+	return 0;
+}
+
+/* The folder itself: ours alone, and no link. */
+static int open_folder(struct backing *b, struct ram_why *why)
+{
+	struct stat st;
+	int error;
+
+	if (mkdir(b->path, 0700) < 0 && errno != EEXIST)
+		return why_set(why, -errno,
+			       "%s: cannot make the pool folder: %s", b->path,
+			       strerror(errno));
+	b->dir = open(b->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->dir < 0) {
+		error = errno;
+		if (error == ENOTDIR || error == ELOOP)
+			return why_set(why, -EACCES,
+				       "%s: not a folder (links are not "
+				       "followed); give the folder itself",
+				       b->path);
+		return why_set(why, -error,
+			       "%s: cannot open the pool folder: %s", b->path,
+			       strerror(error));
+	}
+	if (fstat(b->dir, &st) < 0)
+		return why_set(why, -errno, "%s: %s", b->path, strerror(errno));
+	if (st.st_uid != geteuid())
+		return why_set(why, -EACCES,
+			       "%s: the pool folder belongs to user %u, not to "
+			       "us (%u); chown it or take another",
+			       b->path, (unsigned)st.st_uid,
+			       (unsigned)geteuid());
+	if ((st.st_mode & 07777) != 0700)
+		return why_set(why, -EACCES,
+			       "%s: the pool folder has mode %04o; others may "
+			       "not get at it: chmod 0700",
+			       b->path, (unsigned)st.st_mode & 07777);
+	return 0;
+}
+
+static int busy(const struct backing *b, struct ram_why *why)
+{
+	return why_set(why, -EBUSY,
+		       "%s: another process owns this pool; stop it or take "
+		       "another folder",
+		       b->path);
+}
+
+/* What the folder holds must be a plain file of ours. */
+static int check_file(const struct backing *b, struct ram_why *why)
+{
+	struct stat st;
+
+	if (fstat(b->fd, &st) < 0)
+		return why_set(why, -errno, "%s/" BACKING_FILE ": %s", b->path,
+			       strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return why_set(why, -EINVAL,
+			       "%s/" BACKING_FILE ": not a plain file; move it "
+			       "away",
+			       b->path);
+	if (st.st_uid != geteuid() || st.st_nlink > 1)
+		return why_set(why, -EACCES,
+			       "%s/" BACKING_FILE ": belongs to another user "
+			       "or has another name too; move it away",
+			       b->path);
+	return 0;
+}
+
+static int open_existing(struct backing *b, struct ram_why *why)
+{
+	int error;
+
+	b->fd = openat(b->dir, BACKING_FILE,
+		       O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (b->fd < 0) {
+		error = errno;
+		if (error == ENOENT)
+			return -ENOENT;
+		if (error == ELOOP)
+			return why_set(why, -EACCES,
+				       "%s/" BACKING_FILE
+				       ": is a link; move it away",
+				       b->path);
+		if (error == EISDIR || error == ENXIO)
+			return why_set(why, -EINVAL,
+				       "%s/" BACKING_FILE
+				       ": not a plain file; move it away",
+				       b->path);
+		return why_set(why, -error, "%s/" BACKING_FILE ": %s", b->path,
+			       strerror(error));
+	}
+	error = check_file(b, why);
+	if (error)
+		return error;
+	if (flock(b->fd, LOCK_EX | LOCK_NB) < 0)
+		return busy(b, why);
+	return 0;
+}
+
+/* What a kill left half made goes away: we hold the folder's lock. */
+static int open_new(struct backing *b, struct ram_why *why)
+{
+	if (unlinkat(b->dir, BACKING_NEW, 0) < 0 && errno != ENOENT)
+		return why_set(why, -errno,
+			       "%s/" BACKING_NEW ": cannot remove it: %s",
+			       b->path, strerror(errno));
+	b->fd = openat(b->dir, BACKING_NEW,
+		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
+	if (b->fd < 0)
+		return why_set(why, -errno,
+			       "%s/" BACKING_NEW ": cannot make it: %s",
+			       b->path, strerror(errno));
+	b->fresh = true;
+	if (flock(b->fd, LOCK_EX | LOCK_NB) < 0)
+		return busy(b, why);
+	return 0;
+}
+
+int backing_open(struct backing *b, const char *path, struct ram_why *why)
+{
+	int error;
+
+	memset(b, 0, sizeof(*b));
+	b->fd = b->dir = -1;
+	b->path = path;
+	if (!path)
+		return open_anonymous(b, why);
+
+	error = open_folder(b, why);
+	if (error)
+		goto fail;
+	/* The folder's lock is held while a pool is made in it or opened; the
+	 * file's as long as the pool is ours. */
+	if (flock(b->dir, LOCK_EX | LOCK_NB) < 0) {
+		error = busy(b, why);
+		goto fail;
+	}
+	error = open_existing(b, why);
+	if (error == -ENOENT)
+		error = open_new(b, why);
+	if (error)
+		goto fail;
+	return 0;
+fail:
+	backing_close(b);
+	return error;
+}
+
+int backing_map(struct backing *b, uint64_t blocks, struct ram_why *why)
+{
+	uint64_t bytes = blocks << BLOCK_SHIFT;
+	void *base;
+
+	base = fault(RAM_FAULT_ALLOC)
+		       ? MAP_FAILED
+		       : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE, b->fd, 0);
+	if (base == MAP_FAILED)
+		return why_set(why, -ENOMEM,
+			       "cannot map the pool of %llu bytes; raise the "
+			       "limit on address space (ulimit -v) or make it "
+			       "smaller",
+			       (unsigned long long)bytes);
+	b->base = base;
+	b->blocks = blocks;
+	return 0;
+}
+
+int backing_extend(struct backing *b, struct ram_why *why)
+{
+	uint64_t bytes = b->blocks << BLOCK_SHIFT;
+
+	if (backing_length(b) < bytes && ftruncate(b->fd, bytes) < 0)
+		return why_set(why, -errno,
+			       "cannot make the pool %llu bytes long: %s",
+			       (unsigned long long)bytes, strerror(errno));
+	if (!b->path)
+		/* Nobody, not even we, can take memory away from under the
+		 * mapping: no SIGBUS. */
+		fcntl(b->fd, F_ADD_SEALS, F_SEAL_SHRINK);
+	return 0;
+}
+
+int backing_commit(struct backing *b, struct ram_why *why)
+{
+	if (b->path && b->fresh &&
+	    renameat(b->dir, BACKING_NEW, b->dir, BACKING_FILE) < 0)
+		return why_set(why, -errno,
+			       "%s/" BACKING_FILE ": cannot put it in place: "
+			       "%s",
+			       b->path, strerror(errno));
+	b->fresh = false;
+	if (b->dir >= 0)
+		close(b->dir);
+	b->dir = -1;
+	return 0;
+}
+
+void backing_close(struct backing *b)
+{
+	if (b->base)
+		munmap(b->base, b->blocks << BLOCK_SHIFT);
+	if (b->fresh && b->dir >= 0 && b->fd >= 0)
+		unlinkat(b->dir, BACKING_NEW, 0);
+	if (b->fd >= 0)
+		close(b->fd);
+	if (b->dir >= 0)
+		close(b->dir);
+	b->base = NULL;
+	b->fd = b->dir = -1;
+}
+
+uint64_t backing_occupied(const struct backing *b)
+{
+	struct stat st;
+
+	return fstat(b->fd, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+uint64_t backing_length(const struct backing *b)
+{
+	struct stat st;
+
+	return fstat(b->fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
+}
+
+uint64_t backing_room(const struct backing *b)
+{
+	struct statfs fs;
+
+	/* A tmpfs without a size limit tells 0 blocks. */
+	if (!b->path || fstatfs(b->fd, &fs) < 0 || fs.f_blocks == 0)
+		return UINT64_MAX;
+	return (uint64_t)fs.f_bavail * fs.f_bsize + backing_occupied(b);
+}
+
+int backing_reserve(const struct backing *b, uint64_t block, uint64_t n)
+{
+	if (fault(RAM_FAULT_BACKING))
+		return -ENOSPC;
+	while (fallocate(b->fd, 0, block << BLOCK_SHIFT, n << BLOCK_SHIFT) <
+	       0) {
+		if (errno != EINTR)
+			return errno == ENOMEM ? -ENOMEM : -ENOSPC;
+	}
+	return 0;
+}
+
+void backing_populate(const struct backing *b, uint64_t block, uint64_t n)
+{
+	/* For reading: page cache is mapped in batches then, and in a shared
+	 * mapping of tmpfs the entries are writable all the same. */
+	madvise(backing_at(b, block), n << BLOCK_SHIFT, MADV_POPULATE_READ);
+}
+
+int backing_punch(const struct backing *b, uint64_t block, uint64_t n)
+{
+	while (fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 block << BLOCK_SHIFT, n << BLOCK_SHIFT) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+int backing_write(const struct backing *b, const void *buf, uint64_t block,
+		  uint64_t n)
+{
+	const uint8_t *from = buf;
+	uint64_t left = n << BLOCK_SHIFT, at = block << BLOCK_SHIFT;
+	ssize_t done;
+
+	if (fault(RAM_FAULT_BACKING))
+		return -ENOSPC;
+	while (left > 0) {
+		done = pwrite(b->fd, from, left, at);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 && errno == ENOMEM ? -ENOMEM : -ENOSPC;
+		from += done;
+		at += done;
+		left -= done;
+	}
+	return 0;
+}

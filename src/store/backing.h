@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory behind a pool: a sealed memfd, or the file `pool` in a folder, and
+ * the one mapping of it. Units: blocks. Knows nothing of what lies inside. */
+#ifndef NBDRAM_STORE_BACKING_H
+#define NBDRAM_STORE_BACKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout.h"
+#include "store.h"
+
+#define BACKING_FILE "pool" /* its name in the folder */
+
+struct backing {
+	int fd;
+	uint8_t *base;	 /* of the mapping; NULL: not mapped */
+	uint64_t blocks; /* length of the mapping */
+	const char *path; /* the caller's; NULL: anonymous */
+	bool fresh;	 /* made by this open, nothing in it */
+	int dir;	 /* the folder while a new file is not yet in place */
+};
+
+/* Open and lock what is at path (NULL: a new memfd), or make the file under
+ * another name: it gets its own by backing_commit(). Maps nothing.
+ * -EBUSY, -EACCES, -EINVAL and what the system calls gave; why is filled. */
+int backing_open(struct backing *b, const char *path, struct ram_why *why);
+
+/* Map so many blocks, also where the file is shorter: what lies behind its end
+ * must not be touched before backing_extend(), which makes it as long (it never
+ * shrinks). */
+int backing_map(struct backing *b, uint64_t blocks, struct ram_why *why);
+int backing_extend(struct backing *b, struct ram_why *why);
+
+/* Put a new file in its place, now that it is a pool. */
+int backing_commit(struct backing *b, struct ram_why *why);
+
+/* Unmap and close. A new file that was not committed is removed. */
+void backing_close(struct backing *b);
+
+/* How many bytes it occupies now, and how long it is. */
+uint64_t backing_occupied(const struct backing *b);
+uint64_t backing_length(const struct backing *b);
+
+/* Bytes its file system can still take for it (what it occupies included);
+ * UINT64_MAX for a memfd. */
+uint64_t backing_room(const struct backing *b);
+
+static inline void *backing_at(const struct backing *b, uint64_t block)
+{
+	return b->base + (block << BLOCK_SHIFT);
+}
+
+/* Take memory for n blocks, so that touching them cannot fail. What they hold
+ * already stays. 0 or -ENOSPC, -ENOMEM. At most RUN_BLOCKS. */
+int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
+
+/* Map what was reserved, so that touching it costs no fault. Best effort. */
+void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
+
+/* Give memory back; reads as zeroes afterwards. 0 or a negative errno. */
+int backing_punch(const struct backing *b, uint64_t block, uint64_t n);
+
+/* Write n whole blocks through the file: half the price of a first touch
+ * through the mapping, and a full file system is an error and no signal. */
+int backing_write(const struct backing *b, const void *buf, uint64_t block,
+		  uint64_t n);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See bounds.h. */
+#include "bounds.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "hostmem.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+/* Landing: the larger of 64 MiB and 1/64 of the pool, at most an eighth. */
+#define LANDING_LEAST (64 * MIB)
+
+int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
+		   struct ram_why *why)
+{
+	struct host_memory host;
+	uint64_t most, headroom;
+	int error;
+
+	error = host_memory_read(&host);
+	if (error)
+		return why_set(why, error,
+			       "cannot read how much memory there is (%s); give "
+			       "the pool's size",
+			       strerror(-error));
+	headroom = max_u64(GIB, host.total / 10);
+	most = min_u64(host.cgroup_max, host.available + held);
+	if (most < headroom + RAM_POOL_MIN)
+		return why_set(why, -ENOMEM,
+			       "only %llu MiB of memory are left, of which %llu "
+			       "MiB are for the host itself; free some or give "
+			       "the pool's size",
+			       (unsigned long long)(most / MIB),
+			       (unsigned long long)(headroom / MIB));
+	most = min_u64(most - headroom, backing_room(backing));
+	*size = round_down(min_u64(most, RAM_POOL_MAX), BLOCK_SIZE);
+	if (*size < RAM_POOL_MIN)
+		return why_set(why, -ENOSPC,
+			       "%s: the file system has only %llu KiB left",
+			       backing->path,
+			       (unsigned long long)(*size / 1024));
+	return 0;
+}
+
+int bounds_set(struct ram_pool *pool, uint64_t size)
+{
+	struct blocks *b = &pool->blocks;
+	struct charge *c = &pool->charge;
+	uint64_t blocks = size / BLOCK_SIZE, limit, landing;
+	int error = 0;
+
+	/* The counts of all its blocks are part of the pool's size too. */
+	limit = blocks - div_up(blocks * sizeof(struct meta), BLOCK_SIZE);
+	landing = max_u64(LANDING_LEAST, size / 64) / BLOCK_SIZE;
+	landing = min_u64(landing, limit / 8);
+
+	lock_take(&b->lock);
+	lock_take(&c->lock);
+	if (c->used + c->promised + landing + BLOCK_FIRST > limit) {
+		error = -EBUSY;
+	} else {
+		b->limit = limit;
+		b->landing = landing;
+		c->limit = limit - landing - BLOCK_FIRST;
+		pool->landing_piece = max_u64(landing / 4, 1);
+		pool->size = size;
+	}
+	lock_drop(&c->lock);
+	lock_drop(&b->lock);
+	return error;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How large a pool may be. */
+#ifndef NBDRAM_STORE_BOUNDS_H
+#define NBDRAM_STORE_BOUNDS_H
+
+#include "pool.h"
+#include "why.h"
+
+/* The size of a pool that was not given one: what the host or control group has
+ * left, with what the pool holds already (`held` bytes), less headroom; in a
+ * folder at most what its file system takes. -ENOMEM: too little is left;
+ * -errno of reading /proc. */
+int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
+		   struct ram_why *why);
+
+/* Set the limits of a pool for `size` bytes. -EBUSY: more is in use; unchanged
+ * then. */
+int bounds_set(struct ram_pool *pool, uint64_t size);
+
+#endif

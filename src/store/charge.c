@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who may take how much. See charge.h. */
+#include "charge.h"
+
+#include <errno.h>
+
+#include "check.h"
+#include "disk.h"
+#include "keeper.h"
+#include "pool.h"
+
+/* What a disk's guarantee still promises. */
+static uint64_t unfilled(const struct ram_disk *disk)
+{
+	return disk->guarantee > disk->own ? disk->guarantee - disk->own : 0;
+}
+
+static void own_set(struct charge *c, struct ram_disk *disk, uint64_t own)
+{
+	c->promised -= unfilled(disk);
+	disk->own = own;
+	c->promised += unfilled(disk);
+}
+
+int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
+{
+	struct charge *c = &pool->charge;
+	uint64_t promised, others;
+	int error = 0;
+
+	lock_take(&c->lock);
+	promised = disk ? min_u64(unfilled(disk), n) : 0;
+	others = c->promised - promised;
+	if (disk && disk->quota && disk->own + n > disk->quota)
+		error = -EDQUOT;
+	else if (c->used + n + others > c->limit)
+		error = -ENOSPC;
+	if (!error) {
+		c->used += n;
+		if (disk)
+			own_set(c, disk, disk->own + n);
+	}
+	lock_drop(&c->lock);
+	return error;
+}
+
+void charge_return(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
+{
+	if (n == 0)
+		return;
+	lock_take(&pool->charge.lock);
+	pool->charge.used -= n;
+	if (disk)
+		own_set(&pool->charge, disk, disk->own - min_u64(disk->own, n));
+	lock_drop(&pool->charge.lock);
+	wait_wake_first(pool);
+}
+
+void charge_disown(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
+{
+	if (n == 0)
+		return;
+	lock_take(&pool->charge.lock);
+	own_set(&pool->charge, disk, disk->own - min_u64(disk->own, n));
+	lock_drop(&pool->charge.lock);
+}
+
+void charge_freed(struct ram_pool *pool, uint64_t n)
+{
+	lock_take(&pool->charge.lock);
+	pool->charge.used -= n;
+	lock_drop(&pool->charge.lock);
+}
+
+int charge_set(struct ram_pool *pool, struct ram_disk *disk, uint64_t own,
+	       uint64_t quota, uint64_t guarantee, bool force)
+{
+	struct charge *c = &pool->charge;
+	uint64_t before, after;
+	int error = 0;
+
+	lock_take(&c->lock);
+	if (own == CHARGE_KEEP)
+		own = disk->own;
+	if (quota == CHARGE_KEEP)
+		quota = disk->quota;
+	before = unfilled(disk);
+	after = guarantee > own ? guarantee - own : 0;
+	if (!force && after > before &&
+	    c->used + c->promised - before + after > c->limit) {
+		error = -ENOSPC;
+	} else {
+		c->promised += after - before;
+		disk->own = own;
+		disk->quota = quota;
+		disk->guarantee = guarantee;
+	}
+	lock_drop(&c->lock);
+	return error;
+}
+
+void charge_forget(struct ram_pool *pool, struct ram_disk *disk)
+{
+	charge_set(pool, disk, 0, 0, 0, true);
+	wait_wake_first(pool);
+}
+
+int pool_charge(struct ram_pool *pool, struct ram_disk *disk,
+		struct ram_thread *t, uint64_t n)
+{
+	int error = charge_take(pool, disk, n);
+
+	if (error == -ENOSPC) {
+		/* Freed blocks stay charged until their epoch is over. */
+		limbo_push(t);
+		block_collect(pool, t, false);
+		epoch_advance(pool);
+		limbo_drain(pool, NULL);
+		error = charge_take(pool, disk, n);
+	}
+	if (error == -ENOSPC && atomic_load(&pool->blocks.pending) > 0) {
+		wait_join(t);
+		keeper_wanted(pool);
+		/* One more look, now that the wake-up is sure. */
+		error = charge_take(pool, disk, n);
+		if (error == -ENOSPC)
+			return -EAGAIN;
+	}
+	if (t->waiting && !error)
+		wait_done(t);
+	if (error) {
+		atomic_fetch_add(&pool->refusals, 1);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+uint64_t charge_whole(uint64_t size)
+{
+	uint64_t n = disk_blocks(size), all = n;
+	unsigned level = disk_level(size);
+
+	while (level-- > 0) {
+		n = div_up(n, TABLE_ENTRIES);
+		all += n;
+	}
+	return all;
+}

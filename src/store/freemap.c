@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The map of free blocks, in groups of 512 (2 MiB). See freemap.h.
+ *
+ * A group has a bit for each block that is free and one for each free block that
+ * holds memory. Two maps with a bit a group tell where there is something of
+ * either kind, so that a search looks at few groups. */
+#include "freemap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "fault.h"
+
+#define WORD_BITS 64
+
+/* How many groups one search for a long run looks at. */
+#define SEARCH_MOST 16
+
+static inline void map_set(uint64_t *map, uint64_t bit, bool value)
+{
+	if (value)
+		map[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
+	else
+		map[bit / WORD_BITS] &= ~(UINT64_C(1) << bit % WORD_BITS);
+}
+
+static inline bool map_get(const uint64_t *map, uint64_t bit)
+{
+	return map[bit / WORD_BITS] >> bit % WORD_BITS & 1;
+}
+
+/* The first bit from `bit` on, below `bits`, that is `value`; else `bits`. */
+static uint64_t map_next(const uint64_t *map, uint64_t bit, uint64_t bits,
+			 bool value)
+{
+	uint64_t word, flip = value ? 0 : UINT64_MAX;
+
+	while (bit < bits) {
+		word = (map[bit / WORD_BITS] ^ flip) >> bit % WORD_BITS;
+		if (word)
+			return min_u64(bit + __builtin_ctzll(word), bits);
+		bit = round_down(bit, WORD_BITS) + WORD_BITS;
+	}
+	return bits;
+}
+
+int freemap_init(struct blocks *b, uint64_t total)
+{
+	uint64_t words;
+
+	b->total = total;
+	b->groups = div_up(total, RUN_BLOCKS);
+	words = div_up(b->groups, WORD_BITS);
+	if (!fault(RAM_FAULT_ALLOC)) {
+		b->group = calloc(b->groups, sizeof(*b->group));
+		b->warm_map = calloc(words, sizeof(uint64_t));
+		b->cold_map = calloc(words, sizeof(uint64_t));
+	}
+	if (!b->group || !b->warm_map || !b->cold_map) {
+		freemap_destroy(b);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void freemap_destroy(struct blocks *b)
+{
+	free(b->group);
+	free(b->warm_map);
+	free(b->cold_map);
+	b->group = NULL;
+	b->warm_map = b->cold_map = NULL;
+}
+
+static void group_told(struct blocks *b, uint64_t number)
+{
+	const struct group *g = &b->group[number];
+
+	map_set(b->warm_map, number, g->backed_count > 0);
+	map_set(b->cold_map, number, g->free_count > g->backed_count);
+}
+
+/* Set or clear n bits from `first` on. */
+static void bits_fill(uint64_t *map, unsigned first, unsigned n, bool value)
+{
+	uint64_t mask;
+	unsigned here;
+
+	while (n > 0) {
+		here = min_u64(WORD_BITS - first % WORD_BITS, n);
+		mask = (here == WORD_BITS ? UINT64_MAX
+					  : (UINT64_C(1) << here) - 1)
+		       << first % WORD_BITS;
+		if (value)
+			map[first / WORD_BITS] |= mask;
+		else
+			map[first / WORD_BITS] &= ~mask;
+		first += here;
+		n -= here;
+	}
+}
+
+void freemap_add(struct blocks *b, struct run run)
+{
+	uint64_t first = run.first, left = run.count, number;
+	struct group *g;
+	unsigned here;
+
+	b->free += left;
+	if (!run.cold)
+		b->free_backed += left;
+	while (left > 0) {
+		number = first / RUN_BLOCKS;
+		here = min_u64(RUN_BLOCKS - first % RUN_BLOCKS, left);
+		g = &b->group[number];
+		bits_fill(g->free, first % RUN_BLOCKS, here, true);
+		g->free_count += here;
+		if (!run.cold) {
+			bits_fill(g->backed, first % RUN_BLOCKS, here, true);
+			g->backed_count += here;
+		}
+		group_told(b, number);
+		first += here;
+		left -= here;
+	}
+}
+
+void freemap_fill(struct blocks *b)
+{
+	struct run run = {.cold = true};
+	uint64_t at = BLOCK_FIRST;
+
+	for (; at < b->total; at += run.count) {
+		run.first = at;
+		run.count = min_u64(RUN_BLOCKS - at % RUN_BLOCKS,
+				    b->total - at);
+		freemap_add(b, run);
+	}
+}
+
+/* The longest run of one kind in a group, but no longer than `most`. */
+static unsigned group_search(const struct group *g, bool warm, unsigned most,
+			     unsigned *first)
+{
+	uint64_t map[RUN_BLOCKS / WORD_BITS];
+	unsigned i, at = 0, end, best = 0;
+
+	for (i = 0; i < ARRAY_SIZE(map); i++)
+		map[i] = warm ? g->backed[i] : g->free[i] & ~g->backed[i];
+	while (best < most) {
+		at = map_next(map, at, RUN_BLOCKS, true);
+		if (at >= RUN_BLOCKS)
+			break;
+		end = map_next(map, at, min_u64(at + most, RUN_BLOCKS), false);
+		if (end - at > best) {
+			best = end - at;
+			*first = at;
+		}
+		at = end;
+	}
+	return best;
+}
+
+struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm)
+{
+	const uint64_t *map = warm ? b->warm_map : b->cold_map;
+	uint64_t *hint = warm ? &b->warm_hint : &b->cold_hint;
+	uint64_t number = *hint, best_group = 0;
+	struct run run = {.cold = !warm};
+	unsigned tries, length, first = 0, best = 0, best_first = 0;
+	struct group *g;
+
+	if ((warm ? b->free_backed : b->free - b->free_backed) == 0)
+		return run;
+	most = min_u64(most, RUN_BLOCKS);
+	for (tries = 0; tries < SEARCH_MOST && best < most; tries++) {
+		number = map_next(map, number, b->groups, true);
+		if (number >= b->groups) {
+			number = map_next(map, 0, b->groups, true);
+			if (number >= b->groups)
+				break;
+		}
+		length = group_search(&b->group[number], warm, most, &first);
+		if (length > best) {
+			best = length;
+			best_first = first;
+			best_group = number;
+		}
+		number++;
+	}
+	if (best == 0)
+		return run;
+	*hint = best_group;
+
+	g = &b->group[best_group];
+	bits_fill(g->free, best_first, best, false);
+	g->free_count -= best;
+	b->free -= best;
+	if (warm) {
+		bits_fill(g->backed, best_first, best, false);
+		g->backed_count -= best;
+		b->free_backed -= best;
+	}
+	group_told(b, best_group);
+	run.first = best_group * RUN_BLOCKS + best_first;
+	run.count = best;
+	return run;
+}
+
+struct run freemap_take(struct blocks *b, uint32_t most)
+{
+	struct run run = freemap_take_kind(b, most, true);
+
+	return run.count > 0 ? run : freemap_take_kind(b, most, false);
+}
+
+uint64_t freemap_room(const struct blocks *b)
+{
+	uint64_t taken = b->total - b->free - b->hand;
+
+	return b->limit > taken ? b->limit - taken : 0;
+}
+
+bool freemap_group_empty(const struct blocks *b, uint64_t block)
+{
+	const struct group *g = &b->group[block / RUN_BLOCKS];
+
+	return g->free_count == RUN_BLOCKS && g->backed_count == 0;
+}
+
+unsigned freemap_take_cold(struct blocks *b, uint64_t number,
+			   uint64_t taken[RUN_BLOCKS / 64])
+{
+	struct group *g = &b->group[number];
+	unsigned i, n = g->free_count - g->backed_count;
+
+	for (i = 0; i < RUN_BLOCKS / WORD_BITS; i++) {
+		taken[i] = g->free[i] & ~g->backed[i];
+		g->free[i] &= g->backed[i];
+	}
+	g->free_count -= n;
+	b->free -= n;
+	group_told(b, number);
+	return n;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See keeper.h.
+ *
+ * One step is short and can be made by any thread that holds keeper_lock: the
+ * housekeeper's own, or one that stands in for it before it has been started.
+ * With nothing to do it sleeps for good; whoever puts something away wakes it. */
+#include "keeper.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "check.h"
+#include "freemap.h"
+#include "pool.h"
+#include "tree.h"
+
+/* How long freed blocks may lie in the limbo of a thread that is idle. */
+#define PAUSE_MSEC 20
+/* The same while somebody waits for memory. */
+#define PAUSE_SHORT_MSEC 1
+/* Dead tables dropped in one step: some 64 * 512 counts. */
+#define DROP_MOST 64
+/* Blocks by which the warm reserve may be exceeded before it is cut. */
+#define WARM_SLACK 256
+
+void keeper_init(struct ram_pool *pool)
+{
+	pthread_condattr_t attr;
+
+	lock_init(&pool->keeper_lock, RANK_KEEPER);
+	pthread_mutex_init(&pool->keeper_mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->keeper_cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void kick(struct ram_pool *pool)
+{
+	pthread_mutex_lock(&pool->keeper_mutex);
+	pool->keeper_kicked = true;
+	pthread_cond_signal(&pool->keeper_cond);
+	pthread_mutex_unlock(&pool->keeper_mutex);
+}
+
+void keeper_wanted(struct ram_pool *pool)
+{
+	if (atomic_load(&pool->keeper_idle) &&
+	    atomic_exchange(&pool->keeper_idle, false))
+		kick(pool);
+}
+
+/* ----------------------------------------------------------------- duties */
+
+/* Bring in what other threads have put away, and free what is old enough. */
+static void collect(struct ram_pool *pool, bool with_stock)
+{
+	block_collect(pool, NULL, with_stock);
+	epoch_advance(pool);
+	limbo_drain(pool, NULL);
+}
+
+/* Drop tables nobody sees any more. True: there are more. */
+static bool drop_tables(struct ram_pool *pool)
+{
+	struct ram_thread *t = pool->keeper_thread;
+	unsigned level, n;
+	uint32_t block;
+
+	for (n = 0; n < DROP_MOST; n++) {
+		block = block_next_dead(pool, &level);
+		if (block == 0)
+			break;
+		ram_epoch_enter(t);
+		tree_drop_table(t, block);
+		limbo_push(t);
+		ram_epoch_leave(t);
+		block_free_dead(pool, block);
+	}
+	return n == DROP_MOST;
+}
+
+/* How much free memory should be populated, in blocks. */
+static uint64_t warm_target(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+	uint64_t promised, room;
+
+	lock_take(&b->lock);
+	room = freemap_room(b);
+	lock_take(&pool->charge.lock);
+	promised = pool->charge.promised;
+	lock_drop(&pool->charge.lock);
+	lock_drop(&b->lock);
+	return min_u64(pool->warm + promised, room);
+}
+
+static uint64_t warm_now(struct ram_pool *pool)
+{
+	uint64_t n;
+
+	lock_take(&pool->blocks.lock);
+	n = pool->blocks.free_backed;
+	lock_drop(&pool->blocks.lock);
+	return n;
+}
+
+/* One run more or less of warm memory, towards the target. 0: there is nothing
+ * to do; 1: done, look again; negative: the file system refused. */
+static int warm_more(struct ram_pool *pool, uint64_t target)
+{
+	uint64_t now = warm_now(pool);
+	struct run run;
+	int error;
+
+	if (now >= target)
+		return 0;
+	run = block_hand_out(pool, false, min_u64(target - now, RUN_BLOCKS));
+	if (run.count == 0)
+		return 0;
+	error = backing_reserve(&pool->backing, run.first, run.count);
+	if (!error)
+		backing_populate(&pool->backing, run.first, run.count);
+	else
+		backing_punch(&pool->backing, run.first, run.count);
+	block_hand_in(pool, run, !error);
+	return error ? error : 1;
+}
+
+static int warm_less(struct ram_pool *pool, uint64_t target)
+{
+	uint64_t now = warm_now(pool);
+	struct run run;
+	bool cold;
+
+	if (now <= target)
+		return 0;
+	run = block_hand_out(pool, true, min_u64(now - target, RUN_BLOCKS));
+	if (run.count == 0)
+		return 0;
+	cold = backing_punch(&pool->backing, run.first, run.count) == 0;
+	block_hand_in(pool, run, !cold);
+	return cold;
+}
+
+/* After a restart free blocks may hold memory that nobody knows of. */
+static bool sweep(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+	uint64_t taken[RUN_BLOCKS / 64], first = pool->sweep_at * RUN_BLOCKS;
+	struct run run = {.cold = true};
+	unsigned i;
+
+	if (pool->sweep_at == b->groups) {
+		pool->sweep = false;
+		return false;
+	}
+	lock_take(&b->lock);
+	b->hand += freemap_take_cold(b, pool->sweep_at, taken);
+	lock_drop(&b->lock);
+	for (i = 0; i <= RUN_BLOCKS; i++) {
+		if (i < RUN_BLOCKS && taken[i / 64] >> i % 64 & 1) {
+			if (run.count++ == 0)
+				run.first = first + i;
+			continue;
+		}
+		if (run.count > 0) {
+			backing_punch(&pool->backing, run.first, run.count);
+			block_hand_in(pool, run, false);
+		}
+		run.count = 0;
+	}
+	pool->sweep_at++;
+	return true;
+}
+
+/* Everything that needs no waiting, for about a millisecond. True: more. */
+static bool tend(struct ram_pool *pool)
+{
+	uint64_t target = warm_target(pool);
+	int changed;
+
+	if (drop_tables(pool))
+		return true;
+	if (pool->sweep && sweep(pool))
+		return true;
+	if (warm_now(pool) > target + WARM_SLACK)
+		pool->cutting = true;
+	if (pool->cutting) {
+		pool->cutting = warm_less(pool, target) == 1;
+		return pool->cutting;
+	}
+	/* Not for every block that is taken from it. */
+	if (warm_now(pool) < target - target / 8)
+		pool->warming = true;
+	if (pool->warming) {
+		changed = warm_more(pool, target);
+		pool->warming = changed == 1;
+		return pool->warming;
+	}
+	return false;
+}
+
+static bool has_work(struct ram_pool *pool)
+{
+	return atomic_load(&pool->blocks.pending) > 0 ||
+	       atomic_load(&pool->waiters_count) > 0;
+}
+
+/* One step: what can be done now; *pause: milliseconds until the next one, 0
+ * for at once, -1 for when somebody calls. */
+static void step(struct ram_pool *pool, int *pause)
+{
+	bool waiters, more;
+
+	lock_take(&pool->keeper_lock);
+	waiters = atomic_load(&pool->waiters_count) > 0;
+	more = tend(pool);
+	if (!more || waiters) {
+		collect(pool, waiters);
+		more = tend(pool) || more;
+	}
+	if (waiters)
+		wait_wake_first(pool);
+	lock_drop(&pool->keeper_lock);
+	*pause = more	     ? 0
+		 : waiters    ? PAUSE_SHORT_MSEC
+		 : has_work(pool) ? PAUSE_MSEC
+				  : -1;
+}
+
+/* -------------------------------------------------------------- the thread */
+
+static void sleep_until(struct ram_pool *pool, int msec)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += msec * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
+	pthread_mutex_lock(&pool->keeper_mutex);
+	if (msec < 0) {
+		while (!pool->keeper_kicked && !pool->keeper_stop)
+			pthread_cond_wait(&pool->keeper_cond,
+					  &pool->keeper_mutex);
+	} else if (!pool->keeper_stop) {
+		pthread_cond_timedwait(&pool->keeper_cond, &pool->keeper_mutex,
+				       &until);
+	}
+	pool->keeper_kicked = false;
+	pthread_mutex_unlock(&pool->keeper_mutex);
+}
+
+static bool stopping(struct ram_pool *pool)
+{
+	bool stop;
+
+	pthread_mutex_lock(&pool->keeper_mutex);
+	stop = pool->keeper_stop;
+	pthread_mutex_unlock(&pool->keeper_mutex);
+	return stop;
+}
+
+static void *keep(void *arg)
+{
+	struct ram_pool *pool = arg;
+	int pause = 0;
+
+	while (!stopping(pool)) {
+		step(pool, &pause);
+		if (pause > 0) {
+			sleep_until(pool, pause);
+		} else if (pause < 0) {
+			atomic_store(&pool->keeper_idle, true);
+			/* What was put away before we said so kicks nobody. */
+			if (has_work(pool))
+				atomic_store(&pool->keeper_idle, false);
+			else
+				sleep_until(pool, -1);
+			atomic_store(&pool->keeper_idle, false);
+		}
+	}
+	return NULL;
+}
+
+int ram_pool_start(struct ram_pool *pool)
+{
+	int error;
+
+	if (fault(RAM_FAULT_ALLOC))
+		return -EAGAIN;
+	error = pthread_create(&pool->keeper, NULL, keep, pool);
+	if (error)
+		return -error;
+	pool->keeper_runs = true;
+	return 0;
+}
+
+void keeper_stop(struct ram_pool *pool)
+{
+	if (pool->keeper_runs) {
+		pthread_mutex_lock(&pool->keeper_mutex);
+		pool->keeper_stop = true;
+		pthread_cond_signal(&pool->keeper_cond);
+		pthread_mutex_unlock(&pool->keeper_mutex);
+		pthread_join(pool->keeper, NULL);
+		pool->keeper_runs = false;
+	}
+	pthread_cond_destroy(&pool->keeper_cond);
+	pthread_mutex_destroy(&pool->keeper_mutex);
+	lock_destroy(&pool->keeper_lock);
+}
+
+/* ---------------------------------------------------------- in other threads */
+
+void ram_pool_tidy(struct ram_pool *pool)
+{
+	uint64_t pending, before = UINT64_MAX;
+	unsigned same = 0;
+
+	lock_take(&pool->keeper_lock);
+	/* Each level of a deleted tree takes an epoch; what does not change for
+	 * that long is held by somebody. */
+	while (same < LEVEL_MAX + 2) {
+		collect(pool, true);
+		while (tend(pool))
+			;
+		pending = atomic_load(&pool->blocks.pending);
+		if (pending == 0)
+			break;
+		same = pending == before ? same + 1 : 0;
+		before = pending;
+	}
+	while (tend(pool))
+		;
+	lock_drop(&pool->keeper_lock);
+	wait_wake_first(pool);
+}
+
+void keeper_stand_in(struct ram_pool *pool)
+{
+	if (!pool->keeper_runs)
+		ram_pool_tidy(pool);
+}
+
+int keeper_populate(struct ram_pool *pool)
+{
+	uint64_t promised;
+	int changed = 1;
+
+	lock_take(&pool->keeper_lock);
+	while (changed == 1) {
+		lock_take(&pool->charge.lock);
+		promised = pool->charge.promised;
+		lock_drop(&pool->charge.lock);
+		changed = warm_more(pool, promised);
+	}
+	lock_drop(&pool->keeper_lock);
+	return changed;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pool as the files of this room see it. */
+#ifndef NBDRAM_STORE_POOL_H
+#define NBDRAM_STORE_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backing.h"
+#include "block.h"
+#include "charge.h"
+#include "lock.h"
+#include "slots.h"
+#include "thread.h"
+
+struct ram_pool {
+	/* Fixed after open. */
+	struct backing backing;
+	struct meta *meta;	/* one for each block */
+	const uint8_t *zeroes;	/* RUN_BLOCKS blocks of zeroes, never written */
+	uint64_t size;		/* bytes; the bound */
+	uint64_t warm;		/* blocks */
+	uint64_t landing_piece; /* blocks one request may take of landing */
+
+	/* One clone, snapshot, rollback or shrink at a time. */
+	struct lock freeze_lock;
+
+	struct blocks blocks;
+	struct charge charge;
+	struct slots slots;
+
+	_Alignas(64) _Atomic uint64_t epoch;
+	_Atomic uint32_t owners; /* the last owner number given away */
+	_Atomic uint64_t refusals;
+
+	struct lock threads_lock;
+	struct ram_thread *threads; /* guarded by threads_lock */
+
+	struct lock waiters_lock;
+	struct ram_thread *waiters, *waiters_tail; /* guarded by waiters_lock */
+	_Atomic unsigned waiters_count;
+
+	/* The registration of calls that have none of their own; used only
+	 * under the lock of the list of disks. */
+	struct ram_thread *service;
+
+	/* The housekeeper. */
+	struct lock keeper_lock; /* one step at a time */
+	/* Used under keeper_lock. */
+	struct ram_thread *keeper_thread;
+	bool warming, cutting; /* on the way to the warm reserve's size */
+	bool sweep;	       /* free blocks may hold memory still */
+	uint64_t sweep_at;     /* the next group to look at */
+	pthread_t keeper;
+	pthread_mutex_t keeper_mutex; /* guards the four below */
+	pthread_cond_t keeper_cond;
+	bool keeper_runs, keeper_stop, keeper_kicked;
+	_Atomic bool keeper_idle; /* sleeps until it is kicked */
+};
+
+static inline void *pool_block(const struct ram_pool *pool, uint64_t block)
+{
+	return backing_at(&pool->backing, block);
+}
+
+/* A new owner number, never given before in the life of this mapping. 0 when
+ * they have run out. */
+uint32_t pool_new_owner(struct ram_pool *pool);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RAM disks in one pool of memory: the only header of the store that other
+ * rooms see.
+ *
+ * Units are bytes unless a name says blocks; a block is 4096 bytes. Functions
+ * that return int or int64_t give a negative errno on failure. `[off, off+len)`
+ * lies inside the disk, else -EINVAL and no effect; len 0 is fine everywhere.
+ *
+ * Threads. A thread that uses disks holds a registration (ram_pool_join()),
+ * which only one thread at a time may use, and passes it to each call. Calls
+ * without a registration in their arguments may come from any thread.
+ *
+ * -EAGAIN. Any call that takes a registration may answer -EAGAIN: memory may
+ * come back soon, the disk is frozen for a moment, or the slice of long work is
+ * over. Nothing but finished parts has taken effect. The registration's wake-up
+ * is then called once when trying again makes sense, possibly before the call
+ * has returned; ram_wait() is the blocking form.
+ *
+ * The store prints nothing and keeps no global state. The one thread that it
+ * starts is the pool's housekeeper. */
+#ifndef NBDRAM_STORE_H
+#define NBDRAM_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define RAM_BLOCK 4096u
+#define RAM_DISK_MAX INT64_MAX /* bytes of the largest disk */
+#define RAM_NAME_MAX 255u      /* bytes of a name, without the final 0 */
+#define RAM_NOTE_MAX 2048u
+#define RAM_POOL_MIN (UINT64_C(1) << 20)  /* bytes of the smallest pool */
+#define RAM_POOL_MAX (UINT64_C(1) << 43)  /* 8 TiB: block numbers have 31 bits */
+#define RAM_PIECE (UINT64_C(8) << 20)	  /* most that one stage or write takes */
+#define RAM_DEFAULT UINT64_MAX		  /* "as the store sees fit" */
+
+struct ram_pool;
+struct ram_thread;
+struct ram_disk;
+
+/* One line of text for a person: what went wrong, where, what to do. Filled by
+ * calls that fail for a reason that an errno cannot tell. */
+struct ram_why {
+	char text[1024];
+};
+
+/* ------------------------------------------------------------------ pool */
+
+struct ram_pool_config {
+	/* Bound on all memory of the pool. RAM_DEFAULT: what the host or the
+	 * cgroup (v1, v2) has left, less a headroom of the larger of 1 GiB and
+	 * a tenth of the memory; in a folder also at most what its file system
+	 * holds. */
+	uint64_t size;
+	/* Free memory kept populated ahead of writers. RAM_DEFAULT: 256 MiB, at
+	 * most an eighth of the pool. 0: none. */
+	uint64_t warm;
+	/* The folder of a pool that outlives the process, made if its parent
+	 * is there; NULL: anonymous memory. */
+	const char *path;
+};
+
+/* Open the pool in config->path or make a new one, and check all of it. Starts
+ * no thread; see ram_pool_start(). On success *pool is the caller's until
+ * ram_pool_close(). On failure nothing was changed and why->text says what is
+ * wrong.
+ * -EINVAL  config; not a pool, unknown feature, truncated, damaged
+ * -EBUSY   another process owns it
+ * -EACCES  folder not ours, or its mode not 0700; a link where none may be
+ * -ENOMEM, -ENOSPC, and what the system calls gave */
+int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **pool,
+		  struct ram_why *why);
+
+/* Start the housekeeper (warm, punch, delete). Once, after any fork. Until then
+ * ram_pool_tidy() does its work. Returns 0 or -EAGAIN. */
+int ram_pool_start(struct ram_pool *pool);
+
+/* Stop the housekeeper and unmap. Every disk, view and registration has been
+ * given back before. What is in a folder stays. NULL is fine. */
+void ram_pool_close(struct ram_pool *pool);
+
+/* Change the bound. -EBUSY: more is in use; -EINVAL: beyond what the pool was
+ * opened for (growing needs a new open); unchanged then. */
+int ram_pool_resize(struct ram_pool *pool, uint64_t size);
+
+struct ram_usage {
+	uint64_t size;	      /* the bound */
+	uint64_t held;	      /* data, tables and slots; and what was freed and
+				 is not yet free, as far as it was not
+				 overwritten but trimmed or deleted */
+	uint64_t freed;	      /* no longer reachable, not yet free */
+	uint64_t landing;     /* set aside for payloads on their way */
+	uint64_t landing_used; /* of that, taken now */
+	uint64_t guaranteed;  /* promised to disks and not yet used by them */
+	uint64_t warm;	      /* free, populated */
+	uint64_t backing;     /* what the memfd or file occupies (st_blocks) */
+	uint64_t refusals;    /* how many times -ENOSPC was answered */
+};
+void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage);
+
+/* Do all housekeeping that can be done now: free what no thread can see any
+ * more, go on with deletes, punch, populate. Blocks; any thread outside every
+ * epoch. For tests, and before ram_pool_start(). */
+void ram_pool_tidy(struct ram_pool *pool);
+
+/* Walk everything and compare with the counts. The caller sees to it that
+ * nothing else uses the pool meanwhile. 0, or -EINVAL and why. */
+int ram_pool_check(struct ram_pool *pool, struct ram_why *why);
+
+/* Register a thread. wake (may be NULL) is called with arg when a call that
+ * answered -EAGAIN is worth repeating: from any thread, with locks of the store
+ * held, so it must only post a message. 0 or -ENOMEM. */
+int ram_pool_join(struct ram_pool *pool, void (*wake)(void *arg), void *arg,
+		  struct ram_thread **thread);
+
+/* Give the registration back: outside every epoch, all its views released. */
+void ram_pool_leave(struct ram_thread *thread);
+
+/* After -EAGAIN: block until the wake-up or until msec milliseconds are over
+ * (then -ETIMEDOUT). Outside every epoch. */
+int ram_wait(struct ram_thread *thread, unsigned msec);
+
+/* Bracket several calls so that they share one entry; nests. Everything below
+ * enters by itself as well. Keep it short (1 ms): clone waits for it. */
+void ram_epoch_enter(struct ram_thread *thread);
+void ram_epoch_leave(struct ram_thread *thread);
+
+/* ----------------------------------------------------------------- disks */
+
+enum ram_state {
+	RAM_MAKING = 1,	   /* gone after a restart, not shown */
+	RAM_WHOLE = 2,	   /* kept, shown */
+	RAM_DELETING = 3,  /* gone after a restart, not shown */
+	RAM_TEMPORARY = 4, /* as making; for the time of a save */
+};
+
+struct ram_disk_spec {
+	const char *name;   /* 1 to RAM_NAME_MAX bytes, unique in the pool */
+	uint64_t size;	    /* 1 to RAM_DISK_MAX; for a clone ignored */
+	bool fixed;	    /* guarantee: the whole size and its tables */
+	uint64_t quota;	    /* most that `own` may become; 0: no bound */
+	uint64_t guarantee; /* memory that is always there for it */
+	enum ram_state state; /* RAM_WHOLE, RAM_MAKING or RAM_TEMPORARY */
+};
+
+/* Disks are handles that are counted: create, clone, open and next give one,
+ * ram_disk_put() takes it back. */
+
+/* A new disk that reads as zeroes. -EEXIST, -EINVAL (name, size, state),
+ * -ENOSPC (guarantee does not fit), -ENOMEM. */
+int ram_disk_create(struct ram_pool *pool, const struct ram_disk_spec *spec,
+		    struct ram_disk **disk);
+
+#define RAM_SNAPSHOT 1u /* the clone never changes */
+
+/* A disk that is as src is at one moment, at the cost of one slot. Freezes src
+ * for microseconds; waits for calls that are under way. Only outside every
+ * epoch. -EEXIST, -EINVAL, -ENOSPC (no block for the slot; a guarantee that
+ * does not fit: what a guaranteed src shared with the clone must be guaranteed
+ * anew), -ENOMEM. */
+int ram_disk_clone(struct ram_disk *src, const struct ram_disk_spec *spec,
+		   unsigned flags, struct ram_disk **disk);
+
+/* The whole disk of that name. -ENOENT. */
+int ram_disk_open(struct ram_pool *pool, const char *name,
+		  struct ram_disk **disk);
+
+/* All whole disks, in the order of their slots: *cursor is 0 at first. Disks
+ * made or deleted meanwhile may be passed over. -ENOENT at the end. */
+int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
+		  struct ram_disk **disk);
+
+void ram_disk_put(struct ram_disk *disk); /* NULL is fine */
+
+/* Take the disk away: its name is free at once, its memory comes back after the
+ * last handle is put. The caller still owns its handle. -ENOENT: deleted
+ * already. */
+int ram_disk_delete(struct ram_disk *disk);
+
+/* From making or temporary to whole, or whole to temporary. -EINVAL. */
+int ram_disk_state(struct ram_disk *disk, enum ram_state state);
+
+/* Growing is constant work. Shrinking freezes (only outside every epoch) and is
+ * -EBUSY while a block that is not a hole, or a byte that is not zero, lies
+ * beyond. -EROFS for snapshots. */
+int ram_disk_resize(struct ram_disk *disk, uint64_t size);
+
+/* Make `disk` what `from` is now: contents and size; new generation. One store;
+ * freezes both; only outside every epoch. -EROFS, -ENOSPC, -EINVAL (two
+ * pools). */
+int ram_disk_replace(struct ram_disk *disk, struct ram_disk *from);
+
+struct ram_disk_info {
+	char name[RAM_NAME_MAX + 1];
+	uint8_t uuid[16];
+	uint8_t parent[16]; /* all zero: none */
+	uint8_t origin[16];
+	uint64_t generation;
+	uint64_t size;
+	uint64_t quota;
+	uint64_t guarantee;
+	bool readonly;
+	bool fixed;
+	enum ram_state state;
+	/* Only with RAM_INFO_USAGE: counted by walking the tree (16 GiB of
+	 * data: tens of milliseconds, in slices). */
+	uint64_t held;	 /* reachable from it: data and tables */
+	uint64_t own;	 /* of that, reachable from nowhere else */
+	uint64_t shared; /* held - own */
+	uint32_t note_len;
+	uint8_t note[RAM_NOTE_MAX];
+};
+#define RAM_INFO_USAGE 1u
+
+/* `thread` may be NULL without RAM_INFO_USAGE; with it, outside every epoch. */
+int ram_disk_info(struct ram_disk *disk, struct ram_thread *thread,
+		  unsigned flags, struct ram_disk_info *info);
+
+/* Replace the note: the server's own bytes, which survive with the disk.
+ * -EINVAL (len), -ENOSPC. */
+int ram_disk_note(struct ram_disk *disk, const void *note, uint32_t len);
+
+/* Cheap, without locks: the size now, and whether it is a snapshot. */
+uint64_t ram_disk_size(const struct ram_disk *disk);
+bool ram_disk_readonly(const struct ram_disk *disk);
+
+/* ------------------------------------------------------------------ data */
+
+/* Read or write up to len bytes; the count that was done, at least 1 unless len
+ * is 0, comes back (at most RAM_PIECE for a write), and the caller goes on from
+ * there. Each block is old or new as a whole, for readers and after a kill.
+ * read:  -EINVAL, -EAGAIN
+ * write: -EINVAL, -EROFS, -EAGAIN, -ENOSPC (nothing of this call written) */
+int64_t ram_disk_read(struct ram_disk *disk, struct ram_thread *thread,
+		      void *buf, uint64_t len, uint64_t off);
+int64_t ram_disk_write(struct ram_disk *disk, struct ram_thread *thread,
+		       const void *buf, uint64_t len, uint64_t off);
+
+#define RAM_VIEW_MAX 64
+
+/* Bytes lent: by a disk for sending (ram_disk_view), or as a place for a
+ * payload (ram_disk_stage). Fixed while lent; the fields above the line may be
+ * read by the holder. */
+struct ram_view {
+	struct iovec iov[RAM_VIEW_MAX];
+	unsigned count; /* pieces in iov */
+	uint64_t len;	/* bytes in all */
+	uint64_t off;	/* where they begin in the disk */
+	/* ---- the store's own */
+	struct ram_disk *disk;
+	struct ram_thread *thread;
+	uint64_t epoch;
+	uint64_t done;	 /* stage: bytes already published */
+	uint32_t charge; /* stage: blocks set aside that publish may use */
+	uint32_t kind;
+};
+
+/* Lend [off, off+view->len) without copying: as much of len as RAM_VIEW_MAX
+ * pieces hold. Until ram_view_release() the bytes neither move nor change,
+ * whatever is written, trimmed or deleted meanwhile; hold them no longer than
+ * 100 ms, for memory that is freed waits for it. Holes come from one area of
+ * zeroes that must not be written. Pass the pieces only to system calls that
+ * copy. -EINVAL, -EAGAIN. */
+int ram_disk_view(struct ram_disk *disk, struct ram_thread *thread,
+		  uint64_t len, uint64_t off, struct ram_view *view);
+
+/* Copy a view's bytes out (view->len of them). */
+void ram_view_copy(const struct ram_view *view, void *buf);
+
+/* Give a view back, once; from any thread, which passes its registration (NULL
+ * if it has none). A stage that was not published has no effect. */
+void ram_view_release(struct ram_view *view, struct ram_thread *thread);
+
+/* Lend a place for a payload: blocks in as long runs as there are, seen by
+ * nobody; as much of [off, off+len) as RAM_VIEW_MAX pieces and RAM_PIECE hold.
+ * The receiver fills all view->len bytes, then publishes, then releases.
+ * -EAGAIN and -ENOSPC change nothing; -EROFS, -EINVAL. */
+int ram_disk_stage(struct ram_disk *disk, struct ram_thread *thread,
+		   uint64_t len, uint64_t off, struct ram_view *view);
+
+/* Make what was received the disk's, block by block, each whole. -EAGAIN
+ * (frozen, memory) and -ENOSPC (a snapshot or trim came between) leave the rest
+ * in the view for another try. The thread is the one that staged. */
+int ram_view_publish(struct ram_view *view);
+
+#define RAM_KEEP 1u /* blocks are allocated afterwards, not holes */
+
+/* One slice (at most 1 ms, or 2 MiB filled) of making [off, off+len) zero.
+ * *cursor is 0 at first and belongs to the call; -EAGAIN until it is through,
+ * and for the usual reasons: repeat with the same arguments. Cost follows the
+ * blocks that are present. Whole blocks become holes (without RAM_KEEP).
+ * -EINVAL, -EROFS, -ENOSPC (RAM_KEEP; or cutting into what is shared). */
+int ram_disk_zero(struct ram_disk *disk, struct ram_thread *thread,
+		  uint64_t len, uint64_t off, unsigned flags, uint64_t *cursor);
+
+enum ram_extent_kind {
+	RAM_HOLE,   /* reads as zeroes, takes no memory */
+	RAM_OWN,    /* data that only this disk holds */
+	RAM_SHARED, /* data that another disk holds as well */
+	RAM_DATA,   /* data; asked without RAM_EXTENT_SHARED */
+	RAM_SAME,	/* with a base: both have the same */
+	RAM_CHANGED,	/* with a base: written or trimmed since */
+};
+
+struct ram_extent {
+	uint64_t len; /* at least 1 */
+	enum ram_extent_kind kind;
+};
+
+#define RAM_EXTENT_SHARED 1u /* tell own from shared (dearer) */
+
+/* The run of one kind that begins at off, at most len (which is not 0); it may
+ * be shorter than it could be (a bounded amount of work a call), the caller
+ * loops and merges. With base (a disk or snapshot of the same pool; else NULL):
+ * changed or same. -EINVAL, -EAGAIN. */
+int ram_disk_extent(struct ram_disk *disk, struct ram_thread *thread,
+		    struct ram_disk *base, uint64_t len, uint64_t off,
+		    unsigned flags, struct ram_extent *extent);
+
+#endif

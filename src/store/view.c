@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lending memory: a disk's blocks for sending, landing blocks for receiving.
+ * See store.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "disk.h"
+#include "tree.h"
+#include "write.h"
+
+enum view_kind {
+	VIEW_NONE,
+	VIEW_LENT,
+	VIEW_STAGED,
+};
+
+/* --------------------------------------------------------------- sending */
+
+/* Add bytes to the last piece if they follow it, else as a new one. */
+static bool add_piece(struct ram_view *view, const uint8_t *base, uint64_t len)
+{
+	struct iovec *last = view->count ? &view->iov[view->count - 1] : NULL;
+
+	if (last && (uint8_t *)last->iov_base + last->iov_len == base) {
+		last->iov_len += len;
+	} else {
+		if (view->count == RAM_VIEW_MAX)
+			return false;
+		view->iov[view->count].iov_base = (void *)base;
+		view->iov[view->count].iov_len = len;
+		view->count++;
+	}
+	view->len += len;
+	return true;
+}
+
+int ram_disk_view(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
+		  uint64_t off, struct ram_view *view)
+{
+	struct ram_pool *pool = disk->pool;
+	uint64_t at = off, end = off + len, entry, here, n;
+	struct tree_span span;
+	unsigned slot;
+	int error = 0;
+
+	view->count = 0;
+	view->len = 0;
+	view->off = off;
+	view->disk = disk;
+	view->thread = t;
+	view->kind = VIEW_NONE;
+	ram_epoch_enter(t);
+	if (!disk_holds(disk, len, off)) {
+		error = -EINVAL;
+		goto out;
+	}
+	while (at < end) {
+		tree_span(pool, atomic_load(&disk->root), at / BLOCK_SIZE,
+			  &span);
+		if (span.leaf) {
+			entry = atomic_load_explicit(span.leaf,
+						     memory_order_acquire);
+			n = 1;
+		} else {
+			entry = span.fill;
+			n = min_u64(span.count, RUN_BLOCKS);
+		}
+		if (entry == ENTRY_UNFETCHED) {
+			error = view->len > 0 ? 0 : -EAGAIN;
+			break;
+		}
+		here = min_u64(n * BLOCK_SIZE - at % BLOCK_SIZE, end - at);
+		if (!add_piece(view,
+			       entry == ENTRY_HOLE
+				       ? pool->zeroes
+				       : (uint8_t *)pool_block(pool, entry) +
+						 at % BLOCK_SIZE,
+			       here))
+			break;
+		at += here;
+	}
+	if (error)
+		goto out;
+	view->kind = VIEW_LENT;
+	view->epoch = t->epoch;
+	slot = t->epoch % EPOCH_RING;
+	/* Only this thread writes `lent`: no locked instruction. Others see it
+	 * before they see us leave. */
+	atomic_store_explicit(&t->lent[slot],
+			      atomic_load_explicit(&t->lent[slot],
+						   memory_order_relaxed) +
+				      1,
+			      memory_order_release);
+out:
+	ram_epoch_leave(t);
+	return error;
+}
+
+void ram_view_copy(const struct ram_view *view, void *buf)
+{
+	uint8_t *to = buf;
+	unsigned i;
+
+	for (i = 0; i < view->count; i++) {
+		memcpy(to, view->iov[i].iov_base, view->iov[i].iov_len);
+		to += view->iov[i].iov_len;
+	}
+}
+
+static void return_lent(struct ram_view *view, struct ram_thread *t)
+{
+	struct ram_thread *lender = view->thread;
+	unsigned slot = view->epoch % EPOCH_RING;
+
+	if (t == lender)
+		atomic_store_explicit(&t->lent[slot],
+				      atomic_load_explicit(
+					      &t->lent[slot],
+					      memory_order_relaxed) -
+					      1,
+				      memory_order_release);
+	else
+		atomic_fetch_add(&lender->returned[slot], 1);
+}
+
+/* ------------------------------------------------------------- receiving */
+
+/* The block at which byte `done` of a staged view lies, and how many of the
+ * view's blocks follow it in the same piece, itself included. */
+static uint32_t staged_block(const struct ram_view *view, uint64_t done,
+			     uint64_t *following)
+{
+	const struct ram_pool *pool = view->disk->pool;
+	const uint8_t *base;
+	uint64_t at = 0, end;
+	unsigned i;
+
+	for (i = 0; at + view->iov[i].iov_len <= done; i++)
+		at += view->iov[i].iov_len;
+	base = (const uint8_t *)view->iov[i].iov_base + (done - at);
+	end = (uint64_t)((const uint8_t *)view->iov[i].iov_base +
+			 view->iov[i].iov_len - pool->backing.base);
+	*following = div_up(end, BLOCK_SIZE) -
+		     (uint64_t)(base - pool->backing.base) / BLOCK_SIZE;
+	return (uint64_t)(base - pool->backing.base) / BLOCK_SIZE;
+}
+
+static void unstage(struct ram_view *view, struct ram_thread *t)
+{
+	uint64_t n, off;
+	struct run run = {.cold = false};
+
+	while (view->done < view->len) {
+		off = view->off + view->done;
+		run.first = staged_block(view, view->done, &n);
+		run.count = min_u64(n, RUN_BLOCKS);
+		block_untake(t ? t : view->thread, run);
+		view->done = round_down(off, BLOCK_SIZE) +
+			     (uint64_t)run.count * BLOCK_SIZE - view->off;
+	}
+	charge_return(view->disk->pool, view->disk, view->charge);
+	view->charge = 0;
+}
+
+void ram_view_release(struct ram_view *view, struct ram_thread *t)
+{
+	if (view->kind == VIEW_LENT)
+		return_lent(view, t);
+	else if (view->kind == VIEW_STAGED)
+		unstage(view, t);
+	view->kind = VIEW_NONE;
+}
+
+/* Tables for [off, off+len) are there and ours, and what the data will need
+ * beside what it replaces is charged. */
+static int stage_charge(struct writer *w, uint64_t len, uint64_t off)
+{
+	uint64_t first = off / BLOCK_SIZE, end = div_up(off + len, BLOCK_SIZE);
+	uint64_t need = 0, n;
+	entry_t *entry;
+	int error;
+
+	while (first < end) {
+		n = min_u64(TABLE_ENTRIES - first % TABLE_ENTRIES, end - first);
+		error = tree_leaf_for_write(w->disk, w->thread, first, &entry);
+		if (error)
+			return error;
+		need += writer_need(w, entry, n);
+		first += n;
+	}
+	return writer_charge(w, need);
+}
+
+/* Blocks for the payload, as many as pieces hold. */
+static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
+{
+	struct ram_pool *pool = t->pool;
+	uint64_t at = view->off, end = view->off + len, here, blocks;
+	struct run run;
+	int error;
+
+	while (at < end) {
+		if (view->count == RAM_VIEW_MAX)
+			break;
+		blocks = div_up(end, BLOCK_SIZE) - at / BLOCK_SIZE;
+		error = block_take(t, min_u64(blocks, RUN_BLOCKS), &run);
+		if (!error && run.cold) {
+			error = backing_reserve(&pool->backing, run.first,
+						run.count);
+			if (error)
+				block_untake(t, run);
+			else
+				backing_populate(&pool->backing, run.first,
+						 run.count);
+		}
+		if (error)
+			return error;
+		here = min_u64((uint64_t)run.count * BLOCK_SIZE -
+				       at % BLOCK_SIZE,
+			       end - at);
+		add_piece(view,
+			  (uint8_t *)pool_block(pool, run.first) +
+				  at % BLOCK_SIZE,
+			  here);
+		at += here;
+	}
+	return 0;
+}
+
+int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
+		   uint64_t off, struct ram_view *view)
+{
+	struct writer w = {.disk = disk, .thread = t};
+	int error;
+
+	view->count = 0;
+	view->len = view->done = 0;
+	view->off = off;
+	view->disk = disk;
+	view->thread = t;
+	view->charge = 0;
+	view->kind = VIEW_NONE;
+	ram_epoch_enter(t);
+	error = disk_writable(disk, t);
+	if (!error && !disk_holds(disk, len, off))
+		error = -EINVAL;
+	if (error || len == 0)
+		goto out;
+	len = min_u64(len, min_u64(RAM_PIECE,
+				   t->pool->landing_piece * BLOCK_SIZE));
+	/* No more than the fewest pieces hold, whatever the runs are, would be
+	 * little; charge for all and give back what was not staged. */
+	error = stage_charge(&w, len, off);
+	if (error)
+		goto out;
+	view->kind = VIEW_STAGED;
+	view->charge = w.charge;
+	error = stage_take(view, t, len);
+	if (error == -EAGAIN && view->len > 0)
+		error = 0; /* less than asked for is fine */
+	if (error) {
+		unstage(view, t);
+		view->kind = VIEW_NONE;
+	}
+out:
+	ram_epoch_leave(t);
+	return error;
+}
+
+int ram_view_publish(struct ram_view *view)
+{
+	struct ram_thread *t = view->thread;
+	struct writer w = {
+		.disk = view->disk, .thread = t, .charge = view->charge};
+	uint64_t off, n;
+	unsigned from, to;
+	entry_t *entry;
+	int error;
+
+	ram_epoch_enter(t);
+	error = disk_writable(view->disk, t);
+	if (!error && !disk_holds(view->disk, view->len, view->off))
+		error = -EINVAL; /* it shrank meanwhile */
+	while (!error && view->done < view->len) {
+		off = view->off + view->done;
+		from = off % BLOCK_SIZE;
+		to = min_u64(from + (view->len - view->done), BLOCK_SIZE);
+		error = tree_leaf_for_write(view->disk, t, off / BLOCK_SIZE,
+					    &entry);
+		if (!error)
+			error = writer_publish(
+				&w, entry, staged_block(view, view->done, &n),
+				from, to);
+		if (!error)
+			view->done += to - from;
+	}
+	if (view->done == view->len || error) {
+		/* What is left over serves another try, or is not needed. */
+		view->charge = view->done == view->len ? 0 : w.charge;
+		w.charge -= view->charge;
+	}
+	writer_done(&w);
+	ram_epoch_leave(t);
+	return error;
+}

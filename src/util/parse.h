@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text from a command line or a file into numbers. Pure; nothing is written to
+ * the result unless 0 is returned. */
+#ifndef NBDRAM_UTIL_PARSE_H
+#define NBDRAM_UTIL_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A size in bytes: decimal digits and at most one suffix, B, K, M, G, T, P or E
+ * in either case (powers of 1024): "512", "64K", "16G", "2T". No sign, no blanks, no
+ * fraction. 0 is a size here.
+ * -EINVAL: not of that form; -ERANGE: more than 2^63 - 1. */
+int parse_size(const char *text, uint64_t *size);
+
+/* "yes", "no", "true", "false", "on", "off", "1", "0", in either case.
+ * -EINVAL: anything else. */
+int parse_bool(const char *text, bool *value);
+
+#endif
