@@ -2,6 +2,7 @@
 /* Checking a pool that is in use against its tables: ram_pool_check(). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "disk.h"
 #include "fault.h"
@@ -25,6 +26,20 @@ static int audit_disk(struct walk *w, uint64_t number,
 		walk_fault(w, disk->name, "slot and memory differ");
 	walk_disk(w, image, &fresh);
 	return 0;
+}
+
+/* It has no slot any more, but keeps what it reaches. */
+static void audit_deleted(struct walk *w, struct ram_disk *disk)
+{
+	struct layout_slot image = {
+		.size = atomic_load(&disk->size),
+		.root = atomic_load(&disk->root),
+		.name_len = strlen(disk->name),
+	};
+	uint64_t fresh;
+
+	memcpy(image.name, disk->name, image.name_len);
+	walk_disk(w, &image, &fresh);
 }
 
 /* What is counted against what was found. */
@@ -61,8 +76,8 @@ static void audit_sums(struct walk *w)
 	uint64_t landing = atomic_load(&b->landing_used);
 	uint64_t all = b->free + b->hand + landing + pool->charge.used;
 
-	if (atomic_load(&b->pending) > 0 || pool->slots.deleted > 0)
-		return; /* deleted disks are still held by someone */
+	if (atomic_load(&b->pending) > 0)
+		return; /* a view is out */
 	if (w->used != pool->charge.used)
 		walk_fault(w, NULL, "%llu pages in use, %llu charged",
 			   (unsigned long long)w->used,
@@ -86,6 +101,8 @@ int ram_pool_check(struct ram_pool *pool, struct ram_why *why)
 		.why = why,
 	};
 
+	struct ram_disk *disk;
+
 	ram_pool_tidy(pool);
 	w.meta = calloc(pool->blocks.total, sizeof(*w.meta));
 	if (!w.meta)
@@ -93,6 +110,8 @@ int ram_pool_check(struct ram_pool *pool, struct ram_why *why)
 	why->text[0] = 0;
 	lock_take(&pool->slots.lock);
 	walk_slots(&w, super->slots_root, audit_disk, NULL);
+	for (disk = pool->slots.deleted; disk; disk = disk->bucket_next)
+		audit_deleted(&w, disk);
 	lock_take(&pool->blocks.lock);
 	audit_counts(&w);
 	audit_sums(&w);

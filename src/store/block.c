@@ -20,6 +20,9 @@
 /* Blocks that a thread sets aside for small writes. */
 #define STOCK_USUAL 64
 
+/* Blocks set aside for tables. */
+#define TABLES_AHEAD 64
+
 /* From here on it pays to look for neighbours (64 KiB). */
 #define LONG_RUN 16
 
@@ -233,6 +236,13 @@ void block_collect(struct ram_pool *pool, struct ram_thread *self,
 		thread_unhold(t);
 	}
 	lock_drop(&pool->threads_lock);
+	if (!with_stock)
+		return;
+	lock_take(&pool->blocks.lock);
+	atomic_fetch_sub(&pool->blocks.landing_used, pool->blocks.tables.count);
+	freemap_add(&pool->blocks, pool->blocks.tables);
+	pool->blocks.tables.count = 0;
+	lock_drop(&pool->blocks.lock);
 }
 
 /* ---------------------------------------------------------- uses, taking */
@@ -318,11 +328,19 @@ static bool refill_once(struct ram_thread *t, uint32_t want)
 	return t->stock.blocks > 0;
 }
 
+/* A look at everything, others' stocks included. */
+static bool refill_hard(struct ram_thread *t, uint32_t want)
+{
+	block_collect(t->pool, t, true);
+	limbo_push(t);
+	epoch_advance(t->pool);
+	return refill_once(t, want);
+}
+
 int block_refill(struct ram_thread *t, uint32_t want)
 {
 	struct ram_pool *pool = t->pool;
 	struct blocks *b = &pool->blocks;
-	bool found;
 
 	want = min_u64(max_u64(want, 1), pool->landing_piece);
 	if (!wait_others(t)) {
@@ -331,24 +349,23 @@ int block_refill(struct ram_thread *t, uint32_t want)
 		if (refill_once(t, want))
 			goto found;
 	}
-	/* Memory is short. In line first, then one more look. */
-	found = wait_join(t);
-	block_collect(pool, t, true);
-	epoch_advance(pool);
-	found = found && refill_once(t, want);
-	if (found)
+	/* Memory is short. In line first, then another look. */
+	if (!wait_join(t))
+		return -EAGAIN;
+	if (refill_hard(t, want))
 		goto found;
 	/* Somebody holds landing, or freed blocks wait for their epoch. */
-	if (atomic_load(&b->pending) > 0 || atomic_load(&b->landing_used) > 0 ||
-	    wait_others(t)) {
+	if (atomic_load(&b->pending) > 0 || atomic_load(&b->landing_used) > 0) {
 		keeper_wanted(pool);
 		return -EAGAIN;
 	}
+	/* What they held a moment ago is free now, if anything was. */
+	if (refill_hard(t, want))
+		goto found;
 	wait_done(t);
 	return -ENOSPC;
 found:
-	if (t->waiting)
-		wait_done(t);
+	wait_done(t);
 	keeper_wanted(pool);
 	return 0;
 }
@@ -383,8 +400,10 @@ int block_take(struct ram_thread *t, uint32_t want, struct run *run)
 		epoch_advance(t->pool);
 		limbo_drain(t->pool, t);
 		if ((s->runs == 0 || s->run[s->runs - 1].count < LONG_RUN) &&
-		    take_long(t, want, run))
+		    take_long(t, want, run)) {
+			keeper_wanted(t->pool);
 			return 0;
+		}
 	}
 	if (s->blocks == 0) {
 		error = block_refill(t, STOCK_USUAL);
@@ -395,13 +414,44 @@ int block_take(struct ram_thread *t, uint32_t want, struct run *run)
 	return 0;
 }
 
+/* Tables lie together: they do not break up runs of data, and finding an entry
+ * misses the translation buffers less often. */
+static bool take_for_table(struct ram_pool *pool, struct run *run)
+{
+	struct blocks *b = &pool->blocks;
+	uint64_t room;
+
+	lock_take(&b->lock);
+	if (b->tables.count == 0) {
+		room = b->landing - min_u64(atomic_load(&b->landing_used),
+					    b->landing);
+		room = min_u64(room, freemap_room(b));
+		room = min_u64(room, b->landing / 16);
+		room = min_u64(room, TABLES_AHEAD);
+		if (room > 0)
+			b->tables = freemap_take(b, room);
+		atomic_fetch_add(&b->landing_used, b->tables.count);
+	}
+	*run = b->tables;
+	if (run->count > 0) {
+		run->count = 1;
+		b->tables.first++;
+		b->tables.count--;
+	}
+	lock_drop(&b->lock);
+	return run->count > 0;
+}
+
 int block_take_backed(struct ram_thread *t, uint32_t *block)
 {
 	struct run run;
-	int error = block_take(t, 1, &run);
+	int error;
 
-	if (error)
-		return error;
+	if (wait_others(t) || !take_for_table(t->pool, &run)) {
+		error = block_take(t, 1, &run);
+		if (error)
+			return error;
+	}
 	if (run.cold) {
 		error = backing_reserve(&t->pool->backing, run.first, 1);
 		if (error) {

@@ -79,14 +79,19 @@ struct blocks {
 	uint64_t groups;
 	uint64_t *warm_map; /* groups with free blocks that hold memory */
 	uint64_t *cold_map; /* groups with free blocks that hold none */
+	uint64_t *unmapped; /* groups with blocks written through the file only */
 	uint64_t warm_hint, cold_hint; /* groups where to look first */
+	uint64_t cold_takes; /* how many runs without memory were taken */
 	uint64_t limit;		/* most blocks that may be taken */
 	uint64_t free;		/* in the map */
 	uint64_t free_backed;	/* of them, with memory */
+	uint64_t backed_low;	/* the least of it since the last look */
 	uint64_t hand;		/* in the housekeeper's hand for a moment */
 	struct limbo limbo[64]; /* by epoch, EPOCH_RING of them */
 	struct block_list dead[LEVEL_MAX + 1]; /* tables whose epoch is over */
 	uint64_t dead_count;
+
+	struct run tables;	/* set aside for tables */
 
 	_Atomic uint64_t pending; /* put away and not yet free, anywhere */
 	/* Grows under lock, shrinks without: blocks in stocks, staged, and

@@ -29,6 +29,10 @@ int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
 			       strerror(-error));
 	headroom = max_u64(GIB, host.total / 10);
 	most = min_u64(host.cgroup_max, host.available + held);
+	if (most < headroom + RAM_POOL_MIN && held > 0) {
+		*size = RAM_POOL_MIN; /* what it holds decides */
+		return 0;
+	}
 	if (most < headroom + RAM_POOL_MIN)
 		return why_set(why, -ENOMEM,
 			       "only %llu MiB of memory are left, of which %llu "
@@ -38,6 +42,8 @@ int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
 			       (unsigned long long)(headroom / MIB));
 	most = min_u64(most - headroom, backing_room(backing));
 	*size = round_down(min_u64(most, RAM_POOL_MAX), BLOCK_SIZE);
+	if (*size < RAM_POOL_MIN && held > 0)
+		*size = RAM_POOL_MIN;
 	if (*size < RAM_POOL_MIN)
 		return why_set(why, -ENOSPC,
 			       "%s: the file system has only %llu KiB left",
@@ -72,4 +78,13 @@ int bounds_set(struct ram_pool *pool, uint64_t size)
 	lock_drop(&c->lock);
 	lock_drop(&b->lock);
 	return error;
+}
+
+uint64_t bounds_needed(struct ram_pool *pool)
+{
+	uint64_t blocks = pool->charge.used + pool->charge.promised;
+
+	/* Seven eighths of the pool less its counts, with some to spare. */
+	blocks += blocks / 6 + 16;
+	return max_u64(blocks * BLOCK_SIZE, RAM_POOL_MIN);
 }

@@ -17,4 +17,7 @@ int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
  * then. */
 int bounds_set(struct ram_pool *pool, uint64_t size);
 
+/* The least that bounds_set() takes now. */
+uint64_t bounds_needed(struct ram_pool *pool);
+
 #endif

@@ -37,6 +37,7 @@ int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
 		error = -ENOSPC;
 	if (!error) {
 		c->used += n;
+		c->flight += n;
 		if (disk)
 			own_set(c, disk, disk->own + n);
 	}
@@ -44,15 +45,19 @@ int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
 	return error;
 }
 
-void charge_return(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
+void charge_settle(struct ram_pool *pool, struct ram_disk *disk, uint64_t taken,
+		   uint64_t unused)
 {
-	if (n == 0)
+	struct charge *c = &pool->charge;
+
+	if (taken == 0)
 		return;
-	lock_take(&pool->charge.lock);
-	pool->charge.used -= n;
-	if (disk)
-		own_set(&pool->charge, disk, disk->own - min_u64(disk->own, n));
-	lock_drop(&pool->charge.lock);
+	lock_take(&c->lock);
+	c->flight -= taken;
+	c->used -= unused;
+	if (disk && unused > 0)
+		own_set(c, disk, disk->own - min_u64(disk->own, unused));
+	lock_drop(&c->lock);
 	wait_wake_first(pool);
 }
 
@@ -105,6 +110,17 @@ void charge_forget(struct ram_pool *pool, struct ram_disk *disk)
 	wait_wake_first(pool);
 }
 
+/* Whether charged blocks may become free without anybody's doing. */
+static bool may_come_back(struct ram_pool *pool)
+{
+	uint64_t flight;
+
+	lock_take(&pool->charge.lock);
+	flight = pool->charge.flight;
+	lock_drop(&pool->charge.lock);
+	return flight > 0 || atomic_load(&pool->blocks.pending) > 0;
+}
+
 int pool_charge(struct ram_pool *pool, struct ram_disk *disk,
 		struct ram_thread *t, uint64_t n)
 {
@@ -118,16 +134,19 @@ int pool_charge(struct ram_pool *pool, struct ram_disk *disk,
 		limbo_drain(pool, NULL);
 		error = charge_take(pool, disk, n);
 	}
-	if (error == -ENOSPC && atomic_load(&pool->blocks.pending) > 0) {
+	if (error == -ENOSPC) {
+		/* In line before the last look, so that no wake-up is lost. */
 		wait_join(t);
-		keeper_wanted(pool);
-		/* One more look, now that the wake-up is sure. */
-		error = charge_take(pool, disk, n);
-		if (error == -ENOSPC)
-			return -EAGAIN;
+		if (may_come_back(pool)) {
+			keeper_wanted(pool);
+			error = charge_take(pool, disk, n);
+			if (error == -ENOSPC)
+				return -EAGAIN;
+		} else {
+			error = charge_take(pool, disk, n);
+		}
 	}
-	if (t->waiting && !error)
-		wait_done(t);
+	wait_done(t);
 	if (error) {
 		atomic_fetch_add(&pool->refusals, 1);
 		return -ENOSPC;

@@ -22,15 +22,18 @@ struct ram_disk;
 
 struct charge {
 	struct lock lock;
-	uint64_t limit, used, promised; /* guarded by lock */
+	/* Guarded by lock. */
+	uint64_t limit, used, promised;
+	uint64_t flight; /* of used: taken by calls that are under way */
 };
 
 /* Charge n blocks to the disk (NULL: to nobody's own). -EDQUOT: its quota;
  * -ENOSPC: the pool. */
 int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n);
 
-/* n blocks that were charged have not been used after all. */
-void charge_return(struct ram_pool *pool, struct ram_disk *disk, uint64_t n);
+/* A call is over that took `taken` in all, and has not used `unused` of it. */
+void charge_settle(struct ram_pool *pool, struct ram_disk *disk, uint64_t taken,
+		   uint64_t unused);
 
 /* n blocks of the disk's own are no longer reachable from it (they stay charged
  * to the pool until they are free). */

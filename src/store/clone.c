@@ -45,7 +45,8 @@ static int clone_frozen(struct ram_pool *pool, void *arg)
 	uint64_t entry = root_entry(root);
 	const struct layout_slot *from;
 	uint32_t owner, src_owner;
-	int error;
+	bool temporary;
+	int error = 0;
 
 	if (src->number == SLOT_NONE)
 		return -ENOENT;
@@ -60,10 +61,12 @@ static int clone_frozen(struct ram_pool *pool, void *arg)
 	memcpy(c->image.parent, from->uuid, sizeof(c->image.parent));
 	memcpy(c->image.origin, from->origin, sizeof(c->image.origin));
 
-	/* What src held alone it now shares: its guarantee begins anew. */
-	error = src->readonly ? 0
-			      : charge_set(pool, src, 0, CHARGE_KEEP,
-					   src->guarantee, false);
+	/* What src held alone it now shares: its guarantee begins anew. The
+	 * snapshot of a save, which may be given up, promises nothing. */
+	temporary = c->image.state == RAM_TEMPORARY;
+	if (!src->readonly && !temporary)
+		error = charge_set(pool, src, 0, CHARGE_KEEP, src->guarantee,
+				   false);
 	if (error)
 		return error;
 	if (entry > ENTRY_UNFETCHED)
@@ -72,13 +75,13 @@ static int clone_frozen(struct ram_pool *pool, void *arg)
 	if (error) {
 		if (entry > ENTRY_UNFETCHED)
 			block_unref(pool->service, entry, false);
-		if (!src->readonly)
+		if (!src->readonly && !temporary)
 			charge_set(pool, src, own, CHARGE_KEEP, src->guarantee,
 				   true);
 		return error;
 	}
 	/* What only src had is kept alive by the snapshot from now on. */
-	if (c->disk->readonly && !src->readonly)
+	if (c->disk->readonly && !src->readonly && !temporary)
 		charge_set(pool, c->disk, own, CHARGE_KEEP, c->disk->guarantee,
 			   true);
 	atomic_store(&src->owner, src_owner);

@@ -28,11 +28,13 @@ bool ram_disk_readonly(const struct ram_disk *disk)
 
 int disk_writable(struct ram_disk *disk, struct ram_thread *t)
 {
-	(void)t;
 	if (disk->readonly)
 		return -EROFS;
-	/* Thawing wakes every thread. */
-	return atomic_load(&disk->frozen) ? -EAGAIN : 0;
+	if (!atomic_load(&disk->frozen))
+		return 0;
+	/* Thawing wakes every thread; until then others may have memory. */
+	wait_done(t);
+	return -EAGAIN;
 }
 
 static uint64_t bytes_to_blocks(uint64_t bytes)
@@ -234,10 +236,13 @@ static int discard(struct ram_pool *pool, void *arg)
 {
 	struct ram_disk *disk = arg;
 	uint64_t entry = root_entry(atomic_load(&disk->root));
+	struct ram_disk **at;
 
 	if (entry > ENTRY_UNFETCHED)
 		block_unref(pool->service, entry, false);
-	pool->slots.deleted--;
+	for (at = &pool->slots.deleted; *at != disk; at = &(*at)->bucket_next)
+		;
+	*at = disk->bucket_next;
 	free(disk);
 	return 0;
 }
@@ -267,7 +272,8 @@ static int delete (struct ram_pool *pool, void *arg)
 		return -ENOENT;
 	slots_clear(pool, pool->service, disk->number);
 	slots_remove(pool, disk);
-	pool->slots.deleted++;
+	disk->bucket_next = pool->slots.deleted;
+	pool->slots.deleted = disk;
 	disk->number = SLOT_NONE;
 	disk->state = RAM_DELETING;
 	charge_forget(pool, disk);
@@ -351,7 +357,7 @@ static int raise_root(struct ram_disk *disk, unsigned level, uint64_t *root)
 			return error;
 		error = block_take_backed(pool->service, &block);
 		if (error) {
-			charge_return(pool, disk, 1);
+			charge_settle(pool, disk, 1, 1);
 			return error;
 		}
 		entry = pool_block(pool, block);
@@ -359,6 +365,7 @@ static int raise_root(struct ram_disk *disk, unsigned level, uint64_t *root)
 		entry[0] = top;
 		block_born(pool, block, at + 1, atomic_load(&disk->owner));
 		block_landed(pool, 1);
+		charge_settle(pool, disk, 1, 0);
 		top = block;
 		*root = root_make(top, at + 1);
 	}

@@ -57,8 +57,9 @@ int freemap_init(struct blocks *b, uint64_t total)
 		b->group = calloc(b->groups, sizeof(*b->group));
 		b->warm_map = calloc(words, sizeof(uint64_t));
 		b->cold_map = calloc(words, sizeof(uint64_t));
+		b->unmapped = calloc(words, sizeof(uint64_t));
 	}
-	if (!b->group || !b->warm_map || !b->cold_map) {
+	if (!b->group || !b->warm_map || !b->cold_map || !b->unmapped) {
 		freemap_destroy(b);
 		return -ENOMEM;
 	}
@@ -70,8 +71,9 @@ void freemap_destroy(struct blocks *b)
 	free(b->group);
 	free(b->warm_map);
 	free(b->cold_map);
+	free(b->unmapped);
 	b->group = NULL;
-	b->warm_map = b->cold_map = NULL;
+	b->warm_map = b->cold_map = b->unmapped = NULL;
 }
 
 static void group_told(struct blocks *b, uint64_t number)
@@ -202,6 +204,7 @@ struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm)
 		bits_fill(g->backed, best_first, best, false);
 		g->backed_count -= best;
 		b->free_backed -= best;
+		b->backed_low = min_u64(b->backed_low, b->free_backed);
 	}
 	group_told(b, best_group);
 	run.first = best_group * RUN_BLOCKS + best_first;
@@ -213,7 +216,42 @@ struct run freemap_take(struct blocks *b, uint32_t most)
 {
 	struct run run = freemap_take_kind(b, most, true);
 
-	return run.count > 0 ? run : freemap_take_kind(b, most, false);
+	if (run.count > 0)
+		return run;
+	run = freemap_take_kind(b, most, false);
+	if (run.count > 0) {
+		map_set(b->unmapped, run.first / RUN_BLOCKS, true);
+		b->cold_takes++;
+	}
+	return run;
+}
+
+bool freemap_unmapped(struct blocks *b, uint64_t *number,
+		      uint64_t held[RUN_BLOCKS / 64])
+{
+	const struct group *g;
+	unsigned i;
+
+	*number = map_next(b->unmapped, *number, b->groups, true);
+	if (*number >= b->groups)
+		*number = map_next(b->unmapped, 0, b->groups, true);
+	if (*number >= b->groups)
+		return false;
+	map_set(b->unmapped, *number, false);
+	g = &b->group[*number];
+	for (i = 0; i < RUN_BLOCKS / WORD_BITS; i++)
+		held[i] = ~(g->free[i] & ~g->backed[i]);
+	return true;
+}
+
+void freemap_all_unmapped(struct blocks *b)
+{
+	uint64_t i;
+
+	for (i = 0; i < b->groups; i++) {
+		if (b->group[i].free_count < RUN_BLOCKS)
+			map_set(b->unmapped, i, true);
+	}
 }
 
 uint64_t freemap_room(const struct blocks *b)

@@ -21,7 +21,15 @@ void freemap_add(struct blocks *b, struct run run);
  * bounded search. count 0: nothing is free. The bound of the pool is the
  * caller's business, see freemap_room(). */
 struct run freemap_take(struct blocks *b, uint32_t most);
+/* One kind only, for the housekeeper. */
 struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm);
+
+/* The next group from *number on that has blocks which were written through the
+ * file and may not be mapped yet; it is taken off the list. `held`: a bit for
+ * each of its blocks that holds memory. False: there is none. */
+bool freemap_unmapped(struct blocks *b, uint64_t *number,
+		      uint64_t held[RUN_BLOCKS / 64]);
+void freemap_all_unmapped(struct blocks *b);
 
 /* How many more may be taken. */
 uint64_t freemap_room(const struct blocks *b);

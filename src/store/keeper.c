@@ -24,6 +24,17 @@
 /* Blocks by which the warm reserve may be exceeded before it is cut. */
 #define WARM_SLACK 256
 
+/* Free memory that was not needed for so long is given back. */
+#define SURPLUS_MSEC 200
+
+static uint64_t now_msec(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 void keeper_init(struct ram_pool *pool)
 {
 	pthread_condattr_t attr;
@@ -106,7 +117,7 @@ static uint64_t warm_now(struct ram_pool *pool)
 	return n;
 }
 
-/* One run more or less of warm memory, towards the target. 0: there is nothing
+/* One run more of warm memory, towards the target. 0: there is nothing
  * to do; 1: done, look again; negative: the file system refused. */
 static int warm_more(struct ram_pool *pool, uint64_t target)
 {
@@ -128,20 +139,42 @@ static int warm_more(struct ram_pool *pool, uint64_t target)
 	return error ? error : 1;
 }
 
-static int warm_less(struct ram_pool *pool, uint64_t target)
+/* Punch one run of the surplus. */
+static bool cut(struct ram_pool *pool)
 {
-	uint64_t now = warm_now(pool);
 	struct run run;
 	bool cold;
 
-	if (now <= target)
-		return 0;
-	run = block_hand_out(pool, true, min_u64(now - target, RUN_BLOCKS));
-	if (run.count == 0)
-		return 0;
-	cold = backing_punch(&pool->backing, run.first, run.count) == 0;
-	block_hand_in(pool, run, !cold);
+	if (pool->surplus == 0)
+		return false;
+	run = block_hand_out(pool, true, min_u64(pool->surplus, RUN_BLOCKS));
+	cold = run.count > 0 && backing_punch(&pool->backing, run.first,
+					      run.count) == 0;
+	if (run.count > 0)
+		block_hand_in(pool, run, !cold);
+	pool->surplus = cold ? pool->surplus - run.count : 0;
 	return cold;
+}
+
+/* Memory is a surplus when nobody has needed it for a while: overwriting frees
+ * as much as it takes, in bursts. True while there may be some. */
+static bool weigh_surplus(struct ram_pool *pool, uint64_t target, bool at_once)
+{
+	struct blocks *b = &pool->blocks;
+	uint64_t now = now_msec(), low;
+	bool over;
+
+	lock_take(&b->lock);
+	over = b->free_backed > target + WARM_SLACK;
+	low = at_once ? b->free_backed : b->backed_low;
+	if (at_once || now - pool->weighed >= SURPLUS_MSEC) {
+		pool->weighed = now;
+		b->backed_low = b->free_backed;
+		if (low > target + WARM_SLACK || (at_once && low > target))
+			pool->surplus = low - target;
+	}
+	lock_drop(&b->lock);
+	return over;
 }
 
 /* After a restart free blocks may hold memory that nobody knows of. */
@@ -175,6 +208,48 @@ static bool sweep(struct ram_pool *pool)
 	return true;
 }
 
+/* Map what was written through the file, so that touching it costs no fault: in
+ * one go that is a quarter of the price of single faults. */
+static bool map_more(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+	uint64_t held[RUN_BLOCKS / 64], first;
+	unsigned i, n = 0;
+	bool found;
+
+	lock_take(&b->lock);
+	found = freemap_unmapped(b, &pool->map_at, held);
+	lock_drop(&b->lock);
+	if (!found)
+		return false;
+	first = pool->map_at * RUN_BLOCKS;
+	for (i = 0; i <= RUN_BLOCKS; i++) {
+		if (i < RUN_BLOCKS && first + i < b->total &&
+		    held[i / 64] >> i % 64 & 1) {
+			n++;
+		} else if (n > 0) {
+			backing_populate(&pool->backing, first + i - n, n);
+			n = 0;
+		}
+	}
+	return true;
+}
+
+/* Whether writers took memory for the first time since the last look: then what
+ * would save them time later would cost them time now. */
+static bool writers_busy(struct ram_pool *pool)
+{
+	uint64_t takes;
+	bool busy;
+
+	lock_take(&pool->blocks.lock);
+	takes = pool->blocks.cold_takes;
+	lock_drop(&pool->blocks.lock);
+	busy = takes != pool->cold_seen;
+	pool->cold_seen = takes;
+	return busy;
+}
+
 /* Everything that needs no waiting, for about a millisecond. True: more. */
 static bool tend(struct ram_pool *pool)
 {
@@ -185,14 +260,16 @@ static bool tend(struct ram_pool *pool)
 		return true;
 	if (pool->sweep && sweep(pool))
 		return true;
-	if (warm_now(pool) > target + WARM_SLACK)
-		pool->cutting = true;
-	if (pool->cutting) {
-		pool->cutting = warm_less(pool, target) == 1;
-		return pool->cutting;
-	}
-	/* Not for every block that is taken from it. */
-	if (warm_now(pool) < target - target / 8)
+	pool->over = weigh_surplus(pool, target, pool->at_once);
+	if (cut(pool))
+		return true;
+	if (pool->busy)
+		return false;
+	if (map_more(pool))
+		return true;
+	/* Not for every block that is taken from it, nor for those that are
+	 * only on their way back. */
+	if (warm_now(pool) + pool->warm / 2 < target)
 		pool->warming = true;
 	if (pool->warming) {
 		changed = warm_more(pool, target);
@@ -216,6 +293,7 @@ static void step(struct ram_pool *pool, int *pause)
 
 	lock_take(&pool->keeper_lock);
 	waiters = atomic_load(&pool->waiters_count) > 0;
+	pool->busy = writers_busy(pool);
 	more = tend(pool);
 	if (!more || waiters) {
 		collect(pool, waiters);
@@ -224,10 +302,13 @@ static void step(struct ram_pool *pool, int *pause)
 	if (waiters)
 		wait_wake_first(pool);
 	lock_drop(&pool->keeper_lock);
-	*pause = more	     ? 0
-		 : waiters    ? PAUSE_SHORT_MSEC
-		 : has_work(pool) ? PAUSE_MSEC
-				  : -1;
+	if (more)
+		*pause = 0;
+	else if (waiters)
+		*pause = PAUSE_SHORT_MSEC;
+	else
+		*pause = has_work(pool) || pool->busy || pool->over ? PAUSE_MSEC
+								    : -1;
 }
 
 /* -------------------------------------------------------------- the thread */
@@ -323,6 +404,8 @@ void ram_pool_tidy(struct ram_pool *pool)
 	unsigned same = 0;
 
 	lock_take(&pool->keeper_lock);
+	pool->busy = false;
+	pool->at_once = true;
 	/* Each level of a deleted tree takes an epoch; what does not change for
 	 * that long is held by somebody. */
 	while (same < LEVEL_MAX + 2) {
@@ -337,14 +420,17 @@ void ram_pool_tidy(struct ram_pool *pool)
 	}
 	while (tend(pool))
 		;
+	pool->at_once = false;
 	lock_drop(&pool->keeper_lock);
 	wait_wake_first(pool);
 }
 
-void keeper_stand_in(struct ram_pool *pool)
+bool keeper_stand_in(struct ram_pool *pool)
 {
-	if (!pool->keeper_runs)
-		ram_pool_tidy(pool);
+	if (pool->keeper_runs)
+		return false;
+	ram_pool_tidy(pool);
+	return true;
 }
 
 int keeper_populate(struct ram_pool *pool)

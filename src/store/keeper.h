@@ -16,8 +16,8 @@ void keeper_stop(struct ram_pool *pool);
  * held. */
 void keeper_wanted(struct ram_pool *pool);
 
-/* While no housekeeper runs: do its work in this thread. */
-void keeper_stand_in(struct ram_pool *pool);
+/* While no housekeeper runs: do its work in this thread; true if so. */
+bool keeper_stand_in(struct ram_pool *pool);
 
 /* Populate what is promised to disks, in this thread. -ENOSPC, -ENOMEM: the
  * file system has not got it. */

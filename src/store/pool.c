@@ -151,8 +151,6 @@ fail:
 static int take_over(struct ram_pool *pool, uint64_t blocks,
 		     struct ram_why *why)
 {
-	/* Reading all the tables by single faults would take most of the
-	 * time. */
 	int error = rebuild(pool, blocks, why);
 
 	if (error)
@@ -161,6 +159,7 @@ static int take_over(struct ram_pool *pool, uint64_t blocks,
 	if (error)
 		return error;
 	blocks_free_unused(pool);
+	freemap_all_unmapped(&pool->blocks);
 	pool->sweep = true;
 	return 0;
 }
@@ -179,17 +178,19 @@ static int begin_new(struct ram_pool *pool, struct ram_why *why)
 static int too_small(struct ram_pool *pool, uint64_t size, struct ram_why *why)
 {
 	return why_set(why, -ENOSPC,
-		       "a pool of %llu KiB is too small: %llu KiB are held and "
-		       "%llu KiB promised in it, and an eighth (at most) is for "
-		       "payloads on their way",
+		       "%s: a pool of %llu KiB is too small: %llu KiB are held "
+		       "and %llu KiB promised in it, and an eighth (at most) "
+		       "is for payloads on their way; make it larger",
+		       pool->backing.path ? pool->backing.path : "memory",
 		       (unsigned long long)size / 1024,
 		       (unsigned long long)pool->charge.used * 4,
 		       (unsigned long long)pool->charge.promised * 4);
 }
 
 /* Everything after the backing has been opened and sized. */
-static int open_sized(struct ram_pool *pool, uint64_t size, uint64_t blocks,
-		      struct ram_why *why)
+static int open_sized(struct ram_pool *pool,
+		      const struct ram_pool_config *config, uint64_t size,
+		      uint64_t blocks, struct ram_why *why)
 {
 	uint64_t total = max_u64(size / BLOCK_SIZE, blocks);
 	bool fresh = pool->backing.fresh;
@@ -204,7 +205,12 @@ static int open_sized(struct ram_pool *pool, uint64_t size, uint64_t blocks,
 	error = fresh ? begin_new(pool, why) : take_over(pool, blocks, why);
 	if (error)
 		return error;
-	if (bounds_set(pool, size))
+	error = bounds_set(pool, size);
+	/* A restart must not lose disks because little memory is left: only a
+	 * size that was asked for can be too small. */
+	if (error && config->size == RAM_DEFAULT)
+		error = bounds_set(pool, max_u64(size, bounds_needed(pool)));
+	if (error)
 		return too_small(pool, size, why);
 	error = backing_commit(&pool->backing, why);
 	if (error)
@@ -273,8 +279,8 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 					20,
 				(unsigned long long)size >> 20);
 	if (!error)
-		error = open_sized(pool, round_down(size, BLOCK_SIZE), blocks,
-				   why);
+		error = open_sized(pool, config, round_down(size, BLOCK_SIZE),
+				   blocks, why);
 	if (error)
 		goto fail;
 	warm = config->warm == RAM_DEFAULT ? min_u64(WARM_USUAL, size / 8)

@@ -57,7 +57,7 @@ static int internal_table(struct ram_pool *pool, struct ram_thread *t,
 		return error;
 	error = block_take_backed(t, block);
 	if (error) {
-		charge_return(pool, NULL, 1);
+		charge_settle(pool, NULL, 1, 1);
 		return error;
 	}
 	entry = pool_block(pool, *block);
@@ -65,6 +65,7 @@ static int internal_table(struct ram_pool *pool, struct ram_thread *t,
 	entry[0] = first;
 	block_born(pool, *block, level, 0);
 	block_landed(pool, 1);
+	charge_settle(pool, NULL, 1, 0);
 	return 0;
 }
 
@@ -174,16 +175,18 @@ int slots_publish(struct ram_pool *pool, struct ram_thread *t, uint64_t number,
 	error = block_take_backed(t, &block);
 	if (error) {
 		if (old == ENTRY_HOLE)
-			charge_return(pool, NULL, 1);
+			charge_settle(pool, NULL, 1, 1);
 		return error;
 	}
 	memcpy(pool_block(pool, block), image, sizeof(*image));
 	block_born(pool, block, 0, 0);
 	publish(entry, block);
-	if (old == ENTRY_HOLE)
+	if (old == ENTRY_HOLE) {
 		block_landed(pool, 1);
-	else
+		charge_settle(pool, NULL, 1, 0);
+	} else {
 		block_unref(t, old, true);
+	}
 	return 0;
 }
 

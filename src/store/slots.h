@@ -20,7 +20,7 @@ struct slots {
 	struct ram_disk **disk; /* by slot number; NULL: free */
 	uint64_t capacity;
 	uint64_t first_free; /* no free slot below it */
-	uint64_t deleted;    /* disks that are gone but still held */
+	struct ram_disk *deleted; /* gone, but still held by someone */
 	struct ram_disk *bucket[SLOTS_BUCKETS]; /* by name */
 };
 

@@ -96,6 +96,14 @@ void ram_epoch_leave(struct ram_thread *t)
 	atomic_store_explicit(&t->inside, 0, memory_order_release);
 }
 
+int64_t thread_leave(struct ram_thread *t, int64_t result)
+{
+	ram_epoch_leave(t);
+	if (result != -EAGAIN)
+		wait_done(t);
+	return result;
+}
+
 bool thread_hold(struct ram_thread *t)
 {
 	uint64_t outside = 0;

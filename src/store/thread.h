@@ -58,6 +58,10 @@ struct ram_thread {
  * outside every epoch and holds no lock that a call might want. */
 void thread_quiesce(struct ram_pool *pool);
 
+/* The end of a call: leave the epoch, and the line too unless the call is to be
+ * repeated. Returns the result. */
+int64_t thread_leave(struct ram_thread *t, int64_t result);
+
 /* Borrow another thread's stock and limbo. False: it is inside a call. */
 bool thread_hold(struct ram_thread *t);
 void thread_unhold(struct ram_thread *t);

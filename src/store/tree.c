@@ -168,10 +168,12 @@ static int table_own(struct ram_disk *disk, struct ram_thread *t,
 	if (error)
 		goto unmake;
 
-	if (how == MAKE_MOVE)
+	if (how == MAKE_MOVE) {
 		block_retire(t, old);
-	else
+	} else {
 		block_landed(pool, 1);
+		charge_settle(pool, disk, 1, 0);
+	}
 	if (how == MAKE_COPY)
 		block_unref(t, old, false);
 	return 0;
@@ -179,7 +181,7 @@ unmake:
 	table_unmake(t, block, how);
 uncharge:
 	if (how != MAKE_MOVE)
-		charge_return(pool, disk, 1);
+		charge_settle(pool, disk, 1, 1);
 	return error == -EEXIST ? 0 : error;
 }
 

@@ -159,7 +159,8 @@ static void unstage(struct ram_view *view, struct ram_thread *t)
 		view->done = round_down(off, BLOCK_SIZE) +
 			     (uint64_t)run.count * BLOCK_SIZE - view->off;
 	}
-	charge_return(view->disk->pool, view->disk, view->charge);
+	charge_settle(view->disk->pool, view->disk, view->charge,
+		      view->charge);
 	view->charge = 0;
 }
 
@@ -264,15 +265,18 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		view->kind = VIEW_NONE;
 	}
 out:
-	ram_epoch_leave(t);
-	return error;
+	return thread_leave(t, error);
 }
 
 int ram_view_publish(struct ram_view *view)
 {
 	struct ram_thread *t = view->thread;
 	struct writer w = {
-		.disk = view->disk, .thread = t, .charge = view->charge};
+		.disk = view->disk,
+		.thread = t,
+		.taken = view->charge,
+		.charge = view->charge,
+	};
 	uint64_t off, n;
 	unsigned from, to;
 	entry_t *entry;
@@ -299,8 +303,8 @@ int ram_view_publish(struct ram_view *view)
 		/* What is left over serves another try, or is not needed. */
 		view->charge = view->done == view->len ? 0 : w.charge;
 		w.charge -= view->charge;
+		w.taken -= view->charge;
 	}
 	writer_done(&w);
-	ram_epoch_leave(t);
-	return error;
+	return thread_leave(t, error);
 }

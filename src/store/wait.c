@@ -17,11 +17,20 @@ void thread_wake(struct ram_thread *t)
 		t->wake(t->arg);
 }
 
+/* Those who hold a lock or have frozen a disk must not wait behind others, who
+ * may be waiting for just that. */
+static bool has_precedence(const struct ram_thread *t)
+{
+	return t == t->pool->service || t == t->pool->keeper_thread;
+}
+
 bool wait_join(struct ram_thread *t)
 {
 	struct ram_pool *pool = t->pool;
 	bool first;
 
+	if (has_precedence(t))
+		return true;
 	lock_take(&pool->waiters_lock);
 	if (!t->waiting) {
 		t->waiting = true;
@@ -43,21 +52,21 @@ void wait_done(struct ram_thread *t)
 	struct ram_pool *pool = t->pool;
 	struct ram_thread *before = NULL, *at;
 
+	if (!t->waiting)
+		return; /* set by this thread alone */
 	lock_take(&pool->waiters_lock);
-	if (t->waiting) {
-		for (at = pool->waiters; at != t; at = at->wait_next)
-			before = at;
-		if (before)
-			before->wait_next = t->wait_next;
-		else
-			pool->waiters = t->wait_next;
-		if (pool->waiters_tail == t)
-			pool->waiters_tail = before;
-		t->waiting = false;
-		atomic_fetch_sub(&pool->waiters_count, 1);
-		if (!before && pool->waiters)
-			thread_wake(pool->waiters);
-	}
+	for (at = pool->waiters; at != t; at = at->wait_next)
+		before = at;
+	if (before)
+		before->wait_next = t->wait_next;
+	else
+		pool->waiters = t->wait_next;
+	if (pool->waiters_tail == t)
+		pool->waiters_tail = before;
+	t->waiting = false;
+	atomic_fetch_sub(&pool->waiters_count, 1);
+	if (!before && pool->waiters)
+		thread_wake(pool->waiters);
 	lock_drop(&pool->waiters_lock);
 }
 
@@ -67,7 +76,8 @@ bool wait_others(struct ram_thread *t)
 	bool others;
 
 	if (atomic_load_explicit(&pool->waiters_count, memory_order_relaxed) ==
-	    0)
+		    0 ||
+	    has_precedence(t))
 		return false;
 	lock_take(&pool->waiters_lock);
 	others = pool->waiters && pool->waiters != t;
@@ -95,33 +105,54 @@ void wait_wake_all(struct ram_pool *pool)
 	lock_drop(&pool->threads_lock);
 }
 
-int ram_wait(struct ram_thread *t, unsigned msec)
+static struct timespec from_now(unsigned msec)
 {
-	struct timespec until;
-	int error = 0;
+	struct timespec at;
 
-	/* Without a housekeeper nobody else will free anything. */
-	keeper_stand_in(t->pool);
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += msec / 1000;
-	until.tv_nsec += msec % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += msec / 1000;
+	at.tv_nsec += msec % 1000 * 1000000L;
+	if (at.tv_nsec >= 1000000000L) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000L;
 	}
+	return at;
+}
+
+/* Block until woken; true if so. */
+static bool sleep_for(struct ram_thread *t, unsigned msec)
+{
+	struct timespec until = from_now(msec);
+	bool woken;
+
 	lock_take(&t->wake_lock);
-	while (!t->woken && error == 0)
-		error = -pthread_cond_timedwait(&t->wake_cond,
-						&t->wake_lock.mutex, &until);
-	if (t->woken)
-		error = 0;
+	while (!t->woken && pthread_cond_timedwait(&t->wake_cond,
+						   &t->wake_lock.mutex,
+						   &until) == 0)
+		;
+	woken = t->woken;
 	t->woken = false;
 	lock_drop(&t->wake_lock);
-	if (error) {
-		/* It gives up: the next in line must not wait for it. */
-		wait_done(t);
-		return -ETIMEDOUT;
-	}
-	return 0;
+	return woken;
+}
+
+/* How often a thread that waits does the work of a housekeeper that does not
+ * run: nobody else would. */
+#define STAND_IN_MSEC 5
+
+int ram_wait(struct ram_thread *t, unsigned msec)
+{
+	unsigned slice;
+
+	do {
+		slice = msec;
+		if (keeper_stand_in(t->pool) && slice > STAND_IN_MSEC)
+			slice = STAND_IN_MSEC;
+		if (sleep_for(t, slice))
+			return 0;
+		msec -= slice;
+	} while (msec > 0);
+	/* It gives up: the next in line must not wait for it. */
+	wait_done(t);
+	return -ETIMEDOUT;
 }

@@ -110,7 +110,8 @@ static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 
 	if (entry == ENTRY_HOLE)
 		return 0;
-	if (index >= t->end) {
+	/* Tables may be left there after shrinking, but nothing in them. */
+	if (index >= t->end && level == 0) {
 		walk_fault(w, t->name,
 			   "entry for block %llu, behind the end, is %llu",
 			   (unsigned long long)index,
@@ -205,26 +206,49 @@ int walk_slots(struct walk *w, uint64_t slots_root, walk_slot *visit, void *arg)
 	return walk_entry(&t, root_entry(slots_root), level, 0);
 }
 
-void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
+/* Whether no block from `end` on has data below a table that begins at `base`.
+ * All tables are known to be sound. */
+static bool nothing_beyond(struct ram_pool *pool, uint64_t value,
+			   unsigned level, uint64_t base, uint64_t end)
 {
-	char name[SLOT_NAME_MAX + 1] = {0};
-	struct tree_walk t = {
-		.w = w,
-		.name = name,
-		.end = disk_blocks(image->size),
-	};
-	unsigned cut = image->size % BLOCK_SIZE, i, faults = w->faults;
+	uint64_t reach = tree_reach(level - 1), entry, at;
+	entry_t *table = table_at(pool, value);
+	unsigned i = 0;
+
+	if (end > base)
+		i = min_u64((end - base) / reach, TABLE_ENTRIES);
+	for (; i < TABLE_ENTRIES; i++) {
+		entry = atomic_load_explicit(&table[i], memory_order_relaxed);
+		at = base + i * reach;
+		if (entry == ENTRY_HOLE)
+			continue;
+		if (level == 1)
+			return false;
+		if (!nothing_beyond(pool, entry, level - 1, at, end))
+			return false;
+	}
+	return true;
+}
+
+/* The bytes behind the end: of the last block, and in tables that a larger
+ * relative reached first. */
+static void walk_end(struct walk *w, const struct layout_slot *image,
+		     const char *name, uint64_t end)
+{
+	unsigned cut = image->size % BLOCK_SIZE, i;
 	const uint8_t *byte;
 	struct tree_span span;
 
-	memcpy(name, image->name, image->name_len);
-	walk_entry(&t, root_entry(image->root), root_level(image->root), 0);
-	*fresh = t.fresh;
-	if (cut == 0 || w->faults > faults)
+	if (w->shared && root_entry(image->root) != ENTRY_HOLE &&
+	    !nothing_beyond(w->pool, root_entry(image->root),
+			    root_level(image->root), 0, end)) {
+		walk_fault(w, name, "there is data behind its end");
 		return;
-	/* Sound enough to be followed by itself. */
-	tree_span(w->pool, image->root, t.end - 1, &span);
-	if (!span.leaf || atomic_load(span.leaf) < BLOCK_FIRST)
+	}
+	if (cut == 0)
+		return;
+	tree_span(w->pool, image->root, end - 1, &span);
+	if (!span.leaf || atomic_load(span.leaf) == ENTRY_HOLE)
 		return;
 	byte = pool_block(w->pool, atomic_load(span.leaf));
 	for (i = cut; i < BLOCK_SIZE; i++) {
@@ -234,4 +258,22 @@ void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
 			return;
 		}
 	}
+}
+
+void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
+{
+	char name[SLOT_NAME_MAX + 1] = {0};
+	struct tree_walk t = {
+		.w = w,
+		.name = name,
+		.end = disk_blocks(image->size),
+	};
+
+	memcpy(name, image->name, image->name_len);
+	walk_entry(&t, root_entry(image->root), root_level(image->root), 0);
+	*fresh = t.fresh;
+	/* Without any fault so far all tables are sound enough to be followed,
+	 * those too that were walked on behalf of a relative. */
+	if (w->faults == 0)
+		walk_end(w, image, name, t.end);
 }

@@ -36,8 +36,10 @@ int writer_charge(struct writer *w, uint64_t n)
 
 	if (n > 0)
 		error = pool_charge(w->disk->pool, w->disk, w->thread, n);
-	if (!error)
+	if (!error) {
+		w->taken += n;
 		w->charge += n;
+	}
 	return error;
 }
 
@@ -84,9 +86,9 @@ int writer_publish(struct writer *w, entry_t *entry, uint32_t block,
 
 void writer_done(struct writer *w)
 {
-	charge_return(w->disk->pool, w->disk, w->charge);
+	charge_settle(w->disk->pool, w->disk, w->taken, w->charge);
 	block_landed(w->disk->pool, w->landed);
-	w->charge = w->landed = 0;
+	w->taken = w->charge = w->landed = 0;
 }
 
 /* Payload bytes of a run of blocks that begins at disk offset `at`. */
@@ -218,7 +220,6 @@ int64_t ram_disk_write(struct ram_disk *disk, struct ram_thread *t,
 	uint64_t done = 0, here;
 	int64_t result = 0;
 
-	len = min_u64(len, RAM_PIECE);
 	do {
 		ram_epoch_enter(t);
 		result = disk_writable(disk, t);
@@ -228,9 +229,13 @@ int64_t ram_disk_write(struct ram_disk *disk, struct ram_thread *t,
 		if (!result && here > 0)
 			result = write_leaf(disk, t, (const uint8_t *)buf + done,
 					    here, off + done);
-		ram_epoch_leave(t);
+		thread_leave(t, result);
 		if (result > 0)
 			done += result;
-	} while (result > 0 && done < len);
-	return done > 0 ? (int64_t)done : result;
+	} while (result > 0 && done < min_u64(len, RAM_PIECE));
+	if (done > 0) {
+		wait_done(t);
+		return done;
+	}
+	return result;
 }

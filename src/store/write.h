@@ -10,7 +10,8 @@
 struct writer {
 	struct ram_disk *disk;
 	struct ram_thread *thread;
-	uint64_t charge; /* blocks charged and not yet used */
+	uint64_t taken;	 /* blocks charged in all */
+	uint64_t charge; /* of them, not yet used */
 	uint64_t landed; /* blocks from landing that used a charge */
 };
 

@@ -29,13 +29,15 @@ static inline bool refers(uint64_t entry)
 	return entry > ENTRY_UNFETCHED;
 }
 
-/* Whether the range takes in all of the disk that lies in [base, base+reach). */
+/* Whether the range takes in all of [base, base+reach); for a shared table it is
+ * enough that what it leaves out is behind the disk's end. (Not for one of our
+ * own: the disk may grow meanwhile, and be written there.) */
 static bool covers(const struct zero *z, uint64_t index, uint64_t base,
-		   uint64_t reach)
+		   uint64_t reach, bool shared)
 {
 	if (index != base)
 		return false;
-	return z->end >= z->disk_end || z->end - base >= reach;
+	return z->end - base >= reach || (shared && z->end >= z->disk_end);
 }
 
 /* Make the entry for the table `value` of `level` a hole. -EAGAIN also when it
@@ -120,9 +122,9 @@ static int zero_step(struct zero *z, uint64_t index, uint64_t *advance)
 			*advance = n;
 			return 0;
 		}
-		covered = covers(z, index, base, reach);
 		shared = shared || !refers(value) ||
 			 block_uses(pool, value) > 1;
+		covered = covers(z, index, base, reach, shared);
 		if (covered && shared) {
 			error = unlink_table(z, index, level, value);
 			return error; /* and look again */
@@ -226,6 +228,5 @@ int ram_disk_zero(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 			thread_wake(t);
 		}
 	}
-	ram_epoch_leave(t);
-	return error;
+	return thread_leave(t, error);
 }
