@@ -128,7 +128,7 @@ static uint64_t bucket_drain(struct ram_pool *pool, struct limbo *bucket,
 			     struct ram_thread *t)
 {
 	struct blocks *b = &pool->blocks;
-	uint64_t count = bucket->count, kept = 0, landing;
+	uint64_t count = bucket->count, kept = 0, freed = 0, landing;
 	struct run run = {.count = 1};
 	unsigned level;
 
@@ -143,8 +143,9 @@ static uint64_t bucket_drain(struct ram_pool *pool, struct limbo *bucket,
 		} else {
 			freemap_add(b, run);
 		}
-		atomic_fetch_sub(&b->pending, 1);
+		freed++;
 	}
+	atomic_fetch_sub(&b->pending, freed);
 	for (level = 1; level <= LEVEL_MAX; level++) {
 		b->dead_count += bucket->level[level].count;
 		list_splice(pool->meta, &b->dead[level], &bucket->level[level]);
@@ -198,6 +199,8 @@ void limbo_push(struct ram_thread *t)
 			    &from->level[level]);
 	bucket->count += from->count;
 	bucket->swaps += from->swaps;
+	/* The first of them was counted when it came. */
+	atomic_fetch_add(&pool->blocks.pending, from->count - 1);
 	from->count = from->swaps = 0;
 	lock_drop(&pool->blocks.lock);
 }
@@ -210,12 +213,11 @@ static void put_away(struct ram_thread *t, uint32_t block, unsigned level,
 
 	list_append(pool->meta, &limbo->level[level], block);
 	limbo->swaps += swap;
+	/* One is enough to say that there is something; a locked instruction
+	 * for each would be felt. */
 	if (limbo->count++ == 0) {
 		atomic_fetch_add(&pool->blocks.pending, 1);
 		keeper_wanted(pool);
-	} else {
-		atomic_fetch_add_explicit(&pool->blocks.pending, 1,
-					  memory_order_relaxed);
 	}
 	if (limbo->count >= LIMBO_MOST)
 		limbo_push(t);
@@ -572,6 +574,15 @@ void blocks_destroy(struct ram_pool *pool)
 	pool->meta = NULL;
 	freemap_destroy(&pool->blocks);
 	lock_destroy(&pool->blocks.lock);
+}
+
+void blocks_expect(struct ram_pool *pool, uint64_t used)
+{
+	/* Memory is taken from the front, by and large. */
+	used = min_u64(used, pool->blocks.total);
+	madvise(pool->meta,
+		round_up(used * sizeof(struct meta), BLOCK_SIZE),
+		MADV_POPULATE_WRITE);
 }
 
 void blocks_free_unused(struct ram_pool *pool)

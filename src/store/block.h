@@ -93,7 +93,9 @@ struct blocks {
 
 	struct run tables;	/* set aside for tables */
 
-	_Atomic uint64_t pending; /* put away and not yet free, anywhere */
+	/* Put away and not yet free, anywhere; of a thread's own limbo only one
+	 * is counted, if there is any. */
+	_Atomic uint64_t pending;
 	/* Grows under lock, shrinks without: blocks in stocks, staged, and
 	 * swapped out but not yet free. Stays within landing. */
 	_Atomic uint64_t landing_used;
@@ -103,6 +105,9 @@ struct blocks {
 /* Volatile state for `blocks` blocks, all of them in use. 0 or -ENOMEM. */
 int blocks_init(struct ram_pool *pool, uint64_t blocks);
 void blocks_destroy(struct ram_pool *pool);
+
+/* That many blocks will be found in use: have their counts ready. */
+void blocks_expect(struct ram_pool *pool, uint64_t used);
 
 /* For the walk at open: all blocks whose count is 0 become free. */
 void blocks_free_unused(struct ram_pool *pool);

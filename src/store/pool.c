@@ -26,7 +26,7 @@ uint32_t pool_new_owner(struct ram_pool *pool)
 	uint32_t last = atomic_load(&pool->owners);
 
 	do {
-		if (last == UINT32_MAX)
+		if (last == OWNER_MAX)
 			return 0;
 	} while (!atomic_compare_exchange_weak(&pool->owners, &last, last + 1));
 	return last + 1;
@@ -151,7 +151,10 @@ fail:
 static int take_over(struct ram_pool *pool, uint64_t blocks,
 		     struct ram_why *why)
 {
-	int error = rebuild(pool, blocks, why);
+	int error;
+
+	blocks_expect(pool, backing_occupied(&pool->backing) / BLOCK_SIZE);
+	error = rebuild(pool, blocks, why);
 
 	if (error)
 		return error;

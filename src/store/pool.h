@@ -71,7 +71,8 @@ static inline void *pool_block(const struct ram_pool *pool, uint64_t block)
 }
 
 /* A new owner number, never given before in the life of this mapping. 0 when
- * they have run out. */
+ * they have run out (after a thousand million clones). */
+#define OWNER_MAX UINT32_C(0x3fffffff)
 uint32_t pool_new_owner(struct ram_pool *pool);
 
 #endif

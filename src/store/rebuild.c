@@ -67,7 +67,9 @@ static void recount(struct ram_pool *pool)
 
 	for (i = 0; i < pool->slots.capacity; i++) {
 		disk = pool->slots.disk[i];
-		if (!disk || disk->state != RAM_WHOLE)
+		/* Only for these it matters. */
+		if (!disk || disk->state != RAM_WHOLE ||
+		    (disk->quota == 0 && disk->guarantee == 0))
 			continue;
 		root = atomic_load(&disk->root);
 		charge_set(pool, disk,
@@ -86,7 +88,6 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 		.why = why,
 	};
 	struct ram_why faults;
-	uint64_t i;
 	int error;
 
 	why->text[0] = 0;
@@ -101,13 +102,6 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 			       pool->backing.path, faults.text);
 	}
 	pool->charge.used = w.used;
-	/* Places become owner numbers: nobody's. */
-	for (i = 0; i < blocks; i++) {
-		if (atomic_load_explicit(&pool->meta[i].count,
-					 memory_order_relaxed) != 0)
-			atomic_store_explicit(&pool->meta[i].owner, 0,
-					      memory_order_relaxed);
-	}
 	if (w.shared)
 		recount(pool);
 	return 0;

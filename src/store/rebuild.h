@@ -7,7 +7,8 @@
 
 /* Walk everything, count uses, make the disks in memory; `blocks` is how many
  * the file holds. Writes nothing into the pool. -EINVAL (damaged), -ENOMEM; the
- * list of disks may be half made then. */
+ * list of disks may be half made then. In meta.owner places are left, which are
+ * nobody's owner numbers. */
 int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why);
 
 /* Take away the disks that do not outlive a restart. Writes. */

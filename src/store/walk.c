@@ -10,8 +10,11 @@
 #include "slots.h"
 #include "tree.h"
 
-/* Pages of the internal disk and of disks never have the same place. */
+/* Pages of the internal disk and of disks never have the same place; and no
+ * place is an owner number, so that places may stay where they are. */
 #define PLACE_INTERNAL UINT32_C(0x80000000)
+#define PLACE_DISK UINT32_C(0x40000000)
+_Static_assert(PLACE_DISK > OWNER_MAX, "places are not owners");
 
 struct tree_walk {
 	struct walk *w;
@@ -51,16 +54,21 @@ void walk_fault(struct walk *w, const char *disk, const char *format, ...)
 	va_end(args);
 }
 
+static inline uint32_t place_of(const struct tree_walk *t, uint64_t index,
+				unsigned level)
+{
+	return ((uint32_t)(index >> (TABLE_SHIFT * level)) &
+		(PLACE_DISK - 1)) |
+	       t->salt;
+}
+
 /* Note one more use of a page. True: met for the first time, go on below. */
 static bool meet(struct tree_walk *t, uint64_t block, unsigned level,
 		 uint64_t index)
 {
 	struct walk *w = t->w;
-	uint32_t place = ((uint32_t)(index >> (TABLE_SHIFT * level)) &
-			  ~PLACE_INTERNAL) |
-			 t->salt;
+	uint32_t place = place_of(t, index, level), count;
 	struct meta *m;
-	uint32_t count;
 
 	if (block < BLOCK_FIRST || block >= w->blocks) {
 		walk_fault(w, t->name,
@@ -132,14 +140,53 @@ static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 			: 0;
 }
 
+/* Data, in almost all cases: most of the time of opening a pool goes by here.
+ * False: walk_entry() has to have a closer look. */
+static inline bool walk_data(struct tree_walk *t, uint64_t entry,
+			     uint64_t index)
+{
+	struct walk *w = t->w;
+	struct meta *m;
+	uint32_t count;
+
+	if (entry == ENTRY_HOLE)
+		return true;
+	if (entry < BLOCK_FIRST || entry >= w->blocks || index >= t->end ||
+	    t->visit)
+		return false;
+	m = &w->meta[entry];
+	count = atomic_load_explicit(&m->count, memory_order_relaxed);
+	if (count == 0) {
+		atomic_store_explicit(&m->owner, place_of(t, index, 0),
+				      memory_order_relaxed);
+		w->used++;
+		t->fresh++;
+	} else if (count >> META_LEVEL_SHIFT != 0 ||
+		   atomic_load_explicit(&m->owner, memory_order_relaxed) !=
+			   place_of(t, index, 0)) {
+		return false;
+	} else {
+		w->shared = true;
+	}
+	atomic_store_explicit(&m->count, count + 1, memory_order_relaxed);
+	return true;
+}
+
 static int walk_table(struct tree_walk *t, uint64_t block, unsigned level,
 		      uint64_t index)
 {
 	entry_t *entry = table_at(t->w->pool, block);
-	uint64_t reach = tree_reach(level - 1);
+	uint64_t reach = tree_reach(level - 1), value;
 	unsigned i;
 	int error = 0;
 
+	for (i = 0; level == 1 && i < TABLE_ENTRIES && !error; i++) {
+		value = atomic_load_explicit(&entry[i], memory_order_relaxed);
+		if (!walk_data(t, value, index + i))
+			error = walk_entry(t, value, 0, index + i);
+	}
+	if (level == 1)
+		return error;
 	for (i = 0; i < TABLE_ENTRIES && !error; i++)
 		error = walk_entry(t,
 				   atomic_load_explicit(&entry[i],
@@ -266,6 +313,7 @@ void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
 	struct tree_walk t = {
 		.w = w,
 		.name = name,
+		.salt = PLACE_DISK,
 		.end = disk_blocks(image->size),
 	};
 

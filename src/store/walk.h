@@ -3,7 +3,8 @@
  *
  * Uses are counted into an array of struct meta; a table is descended into only
  * the first time it is met, so the walk ends whatever the tables say. While it
- * runs, meta.owner holds the place at which a page was first met. */
+ * runs, and until the page has another owner, meta.owner holds the place at which
+ * it was first met. */
 #ifndef NBDRAM_STORE_WALK_H
 #define NBDRAM_STORE_WALK_H
 
