@@ -81,7 +81,7 @@ struct blocks {
 	uint64_t *cold_map; /* groups with free blocks that hold none */
 	uint64_t *unmapped; /* groups with blocks written through the file only */
 	uint64_t warm_hint, cold_hint; /* groups where to look first */
-	uint64_t cold_takes; /* how many runs without memory were taken */
+	uint64_t takes; /* how many runs were taken from the map */
 	uint64_t limit;		/* most blocks that may be taken */
 	uint64_t free;		/* in the map */
 	uint64_t free_backed;	/* of them, with memory */

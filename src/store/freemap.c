@@ -216,13 +216,12 @@ struct run freemap_take(struct blocks *b, uint32_t most)
 {
 	struct run run = freemap_take_kind(b, most, true);
 
+	b->takes++;
 	if (run.count > 0)
 		return run;
 	run = freemap_take_kind(b, most, false);
-	if (run.count > 0) {
+	if (run.count > 0)
 		map_set(b->unmapped, run.first / RUN_BLOCKS, true);
-		b->cold_takes++;
-	}
 	return run;
 }
 

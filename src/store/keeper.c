@@ -235,18 +235,18 @@ static bool map_more(struct ram_pool *pool)
 	return true;
 }
 
-/* Whether writers took memory for the first time since the last look: then what
- * would save them time later would cost them time now. */
+/* Whether writers took memory since the last look: what would save them time
+ * later would cost them time now. */
 static bool writers_busy(struct ram_pool *pool)
 {
 	uint64_t takes;
 	bool busy;
 
 	lock_take(&pool->blocks.lock);
-	takes = pool->blocks.cold_takes;
+	takes = pool->blocks.takes;
 	lock_drop(&pool->blocks.lock);
-	busy = takes != pool->cold_seen;
-	pool->cold_seen = takes;
+	busy = takes != pool->takes_seen;
+	pool->takes_seen = takes;
 	return busy;
 }
 

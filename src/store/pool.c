@@ -239,6 +239,7 @@ static void locks_init(struct ram_pool *pool)
 	lock_init(&pool->slots.lock, RANK_DISKS);
 	lock_init(&pool->threads_lock, RANK_THREADS);
 	lock_init(&pool->waiters_lock, RANK_WAITERS);
+	pthread_mutex_init(&pool->cold_mutex, NULL);
 	keeper_init(pool);
 }
 
@@ -321,6 +322,7 @@ void ram_pool_close(struct ram_pool *pool)
 	if (pool->zeroes)
 		munmap((void *)pool->zeroes, RUN_BLOCKS * BLOCK_SIZE);
 	backing_close(&pool->backing);
+	pthread_mutex_destroy(&pool->cold_mutex);
 	lock_destroy(&pool->freeze_lock);
 	lock_destroy(&pool->charge.lock);
 	lock_destroy(&pool->slots.lock);

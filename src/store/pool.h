@@ -33,6 +33,8 @@ struct ram_pool {
 	_Atomic uint32_t owners; /* the last owner number given away */
 	_Atomic uint64_t refusals;
 
+	pthread_mutex_t cold_mutex; /* one write through the file at a time */
+
 	struct lock threads_lock;
 	struct ram_thread *threads; /* guarded by threads_lock */
 
@@ -57,7 +59,7 @@ struct ram_pool {
 	bool sweep;	       /* free blocks may hold memory still */
 	uint64_t sweep_at;     /* the next group to look at */
 	uint64_t map_at;       /* the same for mapping */
-	uint64_t cold_seen;    /* blocks.cold_takes at the last look */
+	uint64_t takes_seen;   /* blocks.takes at the last look */
 	pthread_t keeper;
 	pthread_mutex_t keeper_mutex; /* guards the four below */
 	pthread_cond_t keeper_cond;

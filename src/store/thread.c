@@ -117,6 +117,14 @@ void thread_unhold(struct ram_thread *t)
 	atomic_store_explicit(&t->inside, 0, memory_order_release);
 }
 
+/* Whether any view of t is out: mostly none is, and the rings need no look. */
+static bool lends_any(struct ram_thread *t)
+{
+	uint64_t returned = atomic_load(&t->returned_all);
+
+	return atomic_load(&t->lent_all) != returned;
+}
+
 /* Whether views that t lent in an epoch of this slot are still out. */
 static bool lends(struct ram_thread *t, uint64_t epoch)
 {
@@ -138,6 +146,8 @@ uint64_t epoch_oldest(struct ram_pool *pool)
 		inside = atomic_load(&t->inside);
 		if (inside != 0 && inside != THREAD_HELD && inside < oldest)
 			oldest = inside;
+		if (!lends_any(t))
+			continue;
 		for (e = now - (EPOCH_RING - 1); e < oldest; e++) {
 			if (lends(t, e))
 				oldest = e;

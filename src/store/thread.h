@@ -25,10 +25,12 @@
 struct ram_thread {
 	/* Read by others, written by this thread (and by a borrower). */
 	_Alignas(64) _Atomic uint64_t inside;
+	_Atomic uint64_t lent_all; /* views, of all epochs together */
 	_Atomic uint64_t lent[EPOCH_RING];
 
 	/* Written by others: views of ours that they released. */
-	_Alignas(64) _Atomic uint64_t returned[EPOCH_RING];
+	_Alignas(64) _Atomic uint64_t returned_all;
+	_Atomic uint64_t returned[EPOCH_RING];
 
 	/* This thread only, or who holds it by THREAD_HELD. */
 	_Alignas(64) unsigned depth; /* of ram_epoch_enter() */

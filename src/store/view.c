@@ -35,13 +35,21 @@ static bool add_piece(struct ram_view *view, const uint8_t *base, uint64_t len)
 	return true;
 }
 
+/* Only the lending thread writes its own counters: no locked instruction. */
+static void add_own(_Atomic uint64_t *counter, int64_t n)
+{
+	atomic_store_explicit(
+		counter,
+		atomic_load_explicit(counter, memory_order_relaxed) + n,
+		memory_order_release);
+}
+
 int ram_disk_view(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		  uint64_t off, struct ram_view *view)
 {
 	struct ram_pool *pool = disk->pool;
 	uint64_t at = off, end = off + len, entry, here, n;
 	struct tree_span span;
-	unsigned slot;
 	int error = 0;
 
 	view->count = 0;
@@ -84,14 +92,9 @@ int ram_disk_view(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		goto out;
 	view->kind = VIEW_LENT;
 	view->epoch = t->epoch;
-	slot = t->epoch % EPOCH_RING;
-	/* Only this thread writes `lent`: no locked instruction. Others see it
-	 * before they see us leave. */
-	atomic_store_explicit(&t->lent[slot],
-			      atomic_load_explicit(&t->lent[slot],
-						   memory_order_relaxed) +
-				      1,
-			      memory_order_release);
+	/* Others see it before they see us leave. */
+	add_own(&t->lent[t->epoch % EPOCH_RING], 1);
+	add_own(&t->lent_all, 1);
 out:
 	ram_epoch_leave(t);
 	return error;
@@ -113,15 +116,14 @@ static void return_lent(struct ram_view *view, struct ram_thread *t)
 	struct ram_thread *lender = view->thread;
 	unsigned slot = view->epoch % EPOCH_RING;
 
-	if (t == lender)
-		atomic_store_explicit(&t->lent[slot],
-				      atomic_load_explicit(
-					      &t->lent[slot],
-					      memory_order_relaxed) -
-					      1,
-				      memory_order_release);
-	else
+	if (t == lender) {
+		add_own(&t->lent[slot], -1);
+		add_own(&t->lent_all, -1);
+	} else {
+		/* In this order: the sum says "none" only after the slot. */
 		atomic_fetch_add(&lender->returned[slot], 1);
+		atomic_fetch_add(&lender->returned_all, 1);
+	}
 }
 
 /* ------------------------------------------------------------- receiving */

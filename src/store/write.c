@@ -131,8 +131,13 @@ static int fill_cold(struct ram_pool *pool, const struct run *run,
 		if (!error)
 			fill_warm(pool, &one, &edge);
 	}
-	if (!error && end > first)
+	if (!error && end > first) {
+		/* The kernel lets one write at a time into a file, and makes
+		 * the others spin: let them sleep. */
+		pthread_mutex_lock(&pool->cold_mutex);
 		error = backing_write(b, buf, run->first + first, end - first);
+		pthread_mutex_unlock(&pool->cold_mutex);
+	}
 	if (!error && end >= first && p->to > end * BLOCK_SIZE) {
 		error = backing_reserve(b, run->first + end, 1);
 		one.first = run->first + end;
