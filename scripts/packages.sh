@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What is needed, by the names of Debian's packages: one a line, and what it is
+# for. A|B: either will do, A is installed if neither is there.
+# shellcheck shell=bash disable=SC2034
+
+# To build, and to serve a RAM disk.
+build_packages='
+autoconf             makes configure
+automake             makes Makefile.in
+libtool              links the plugin
+pkg-config|pkgconf   finds libraries
+gcc                  the compiler
+libc6-dev            and what it compiles against
+make                 runs it all
+perl                 pod2man for the manual page
+nbdkit               serves the plugin
+nbdkit-plugin-dev    nbdkit-plugin.h
+'
+
+# To run all tests; each test that misses something is skipped.
+check_packages='
+binutils             nm, readelf: what the libraries need from outside
+clang                the second compiler
+clang-format         the look of the source
+valgrind             memory errors and leaks
+libcmocka-dev        unit tests
+libnbd-bin           nbdinfo, nbdcopy: clients
+libnbd-dev           the client that measurements are made with
+python3-libnbd       nbdsh, the client that tests are written with
+qemu-utils           qemu-img, qemu-io: clients
+fio                  data checked under load
+nbd-client           the client that administrators use
+user-mode-linux      a kernel of its own for nbd-client, wherever tests run
+busybox-static       what that kernel starts
+cpio                 packs it
+iproute2             its network
+fuse3                nbdfuse, where no other kernel client may be had
+e2fsprogs            file systems on RAM disks
+jq                   reads what nbdinfo and qemu-img say
+procps               ps
+xz-utils             make dist
+'
