@@ -187,6 +187,7 @@ void limbo_push(struct ram_thread *t)
 	if (from->count == 0)
 		return;
 	lock_take(&pool->blocks.lock);
+	pool->blocks.pushes++;
 	/* A later epoch than that of putting away is safe too. */
 	now = atomic_load(&pool->epoch);
 	bucket = &pool->blocks.limbo[now % EPOCH_RING];
@@ -301,23 +302,18 @@ static void refill_from_map(struct ram_thread *t, uint32_t want)
 {
 	struct ram_pool *pool = t->pool;
 	struct blocks *b = &pool->blocks;
-	uint64_t used, room;
-	struct run run;
+	struct run run[STOCK_RUNS];
+	uint64_t used, most;
+	unsigned n, i;
 
 	lock_take(&b->lock);
-	while (t->stock.blocks < want && stock_has_room(&t->stock)) {
-		used = atomic_load(&b->landing_used);
-		if (used >= b->landing)
-			break;
-		room = min_u64(b->landing - used, freemap_room(b));
-		room = min_u64(room, want - t->stock.blocks);
-		if (room == 0)
-			break;
-		run = freemap_take(b, room);
-		if (run.count == 0)
-			break;
-		atomic_fetch_add(&b->landing_used, run.count);
-		stock_push(&t->stock, run);
+	used = atomic_load(&b->landing_used);
+	most = b->landing - min_u64(used, b->landing);
+	most = min_u64(min_u64(most, want), freemap_room(b));
+	n = most > 0 ? freemap_take_some(b, most, run, STOCK_RUNS) : 0;
+	for (i = 0; i < n; i++) {
+		atomic_fetch_add(&b->landing_used, run[i].count);
+		stock_push(&t->stock, run[i]);
 	}
 	lock_drop(&b->lock);
 }

@@ -69,6 +69,9 @@ struct group {
 	uint64_t backed[RUN_BLOCKS / 64]; /* only for free ones */
 	uint16_t free_count;
 	uint16_t backed_count; /* free and backed */
+	/* No run of a kind is longer than this: what the last search found,
+	 * RUN_BLOCKS once something was added. [0] cold, [1] warm. */
+	uint16_t longest[2];
 };
 
 struct blocks {
@@ -81,7 +84,8 @@ struct blocks {
 	uint64_t *cold_map; /* groups with free blocks that hold none */
 	uint64_t *unmapped; /* groups with blocks written through the file only */
 	uint64_t warm_hint, cold_hint; /* groups where to look first */
-	uint64_t takes; /* how many runs were taken from the map */
+	uint64_t takes;  /* how often something was taken from the map */
+	uint64_t pushes; /* how often freed blocks were handed over */
 	uint64_t limit;		/* most blocks that may be taken */
 	uint64_t free;		/* in the map */
 	uint64_t free_backed;	/* of them, with memory */

@@ -16,7 +16,7 @@
 #define WORD_BITS 64
 
 /* How many groups one search for a long run looks at. */
-#define SEARCH_MOST 16
+#define SEARCH_MOST 8
 
 static inline void map_set(uint64_t *map, uint64_t bit, bool value)
 {
@@ -119,6 +119,7 @@ void freemap_add(struct blocks *b, struct run run)
 		g = &b->group[number];
 		bits_fill(g->free, first % RUN_BLOCKS, here, true);
 		g->free_count += here;
+		g->longest[!run.cold] = RUN_BLOCKS;
 		if (!run.cold) {
 			bits_fill(g->backed, first % RUN_BLOCKS, here, true);
 			g->backed_count += here;
@@ -142,15 +143,23 @@ void freemap_fill(struct blocks *b)
 	}
 }
 
+static void group_map(const struct group *g, bool warm,
+		      uint64_t map[RUN_BLOCKS / WORD_BITS])
+{
+	unsigned i;
+
+	for (i = 0; i < RUN_BLOCKS / WORD_BITS; i++)
+		map[i] = warm ? g->backed[i] : g->free[i] & ~g->backed[i];
+}
+
 /* The longest run of one kind in a group, but no longer than `most`. */
-static unsigned group_search(const struct group *g, bool warm, unsigned most,
+static unsigned group_search(struct group *g, bool warm, unsigned most,
 			     unsigned *first)
 {
 	uint64_t map[RUN_BLOCKS / WORD_BITS];
-	unsigned i, at = 0, end, best = 0;
+	unsigned at = 0, end, best = 0;
 
-	for (i = 0; i < ARRAY_SIZE(map); i++)
-		map[i] = warm ? g->backed[i] : g->free[i] & ~g->backed[i];
+	group_map(g, warm, map);
 	while (best < most) {
 		at = map_next(map, at, RUN_BLOCKS, true);
 		if (at >= RUN_BLOCKS)
@@ -162,54 +171,105 @@ static unsigned group_search(const struct group *g, bool warm, unsigned most,
 		}
 		at = end;
 	}
+	if (best < most)
+		g->longest[warm] = best;
 	return best;
+}
+
+/* Take n blocks of one kind out of a group. */
+static void group_take(struct blocks *b, uint64_t number, unsigned first,
+		       unsigned n, bool warm)
+{
+	struct group *g = &b->group[number];
+
+	bits_fill(g->free, first, n, false);
+	g->free_count -= n;
+	b->free -= n;
+	if (warm) {
+		bits_fill(g->backed, first, n, false);
+		g->backed_count -= n;
+		b->free_backed -= n;
+		b->backed_low = min_u64(b->backed_low, b->free_backed);
+	}
+	group_told(b, number);
+}
+
+/* The next group from *number on, round the end, that has some of one kind. */
+static bool group_next(const struct blocks *b, bool warm, uint64_t *number)
+{
+	const uint64_t *map = warm ? b->warm_map : b->cold_map;
+
+	*number = map_next(map, *number, b->groups, true);
+	if (*number >= b->groups)
+		*number = map_next(map, 0, b->groups, true);
+	return *number < b->groups;
 }
 
 struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm)
 {
-	const uint64_t *map = warm ? b->warm_map : b->cold_map;
 	uint64_t *hint = warm ? &b->warm_hint : &b->cold_hint;
 	uint64_t number = *hint, best_group = 0;
 	struct run run = {.cold = !warm};
 	unsigned tries, length, first = 0, best = 0, best_first = 0;
-	struct group *g;
 
-	if ((warm ? b->free_backed : b->free - b->free_backed) == 0)
-		return run;
 	most = min_u64(most, RUN_BLOCKS);
 	for (tries = 0; tries < SEARCH_MOST && best < most; tries++) {
-		number = map_next(map, number, b->groups, true);
-		if (number >= b->groups) {
-			number = map_next(map, 0, b->groups, true);
-			if (number >= b->groups)
-				break;
-		}
-		length = group_search(&b->group[number], warm, most, &first);
-		if (length > best) {
-			best = length;
-			best_first = first;
-			best_group = number;
+		if (!group_next(b, warm, &number))
+			break;
+		if (b->group[number].longest[warm] > best) {
+			length = group_search(&b->group[number], warm, most,
+					      &first);
+			if (length > best) {
+				best = length;
+				best_first = first;
+				best_group = number;
+			}
 		}
 		number++;
 	}
 	if (best == 0)
 		return run;
 	*hint = best_group;
-
-	g = &b->group[best_group];
-	bits_fill(g->free, best_first, best, false);
-	g->free_count -= best;
-	b->free -= best;
-	if (warm) {
-		bits_fill(g->backed, best_first, best, false);
-		g->backed_count -= best;
-		b->free_backed -= best;
-		b->backed_low = min_u64(b->backed_low, b->free_backed);
-	}
-	group_told(b, best_group);
+	group_take(b, best_group, best_first, best, warm);
 	run.first = best_group * RUN_BLOCKS + best_first;
 	run.count = best;
 	return run;
+}
+
+/* A first use of memory that is not there yet: the group wants mapping. */
+static void took_cold(struct blocks *b, uint64_t number)
+{
+	map_set(b->unmapped, number, true);
+}
+
+unsigned freemap_take_some(struct blocks *b, uint32_t most, struct run *run,
+			   unsigned room)
+{
+	bool warm = b->free_backed > 0;
+	uint64_t *hint = warm ? &b->warm_hint : &b->cold_hint;
+	uint64_t map[RUN_BLOCKS / WORD_BITS];
+	unsigned at, end, n = 0;
+
+	b->takes++;
+	while (most > 0 && n < room && group_next(b, warm, hint)) {
+		group_map(&b->group[*hint], warm, map);
+		if (!warm)
+			took_cold(b, *hint);
+		for (at = 0; most > 0 && n < room; at = end) {
+			at = map_next(map, at, RUN_BLOCKS, true);
+			if (at >= RUN_BLOCKS)
+				break;
+			end = map_next(map, at,
+				       min_u64((uint64_t)at + most, RUN_BLOCKS),
+				       false);
+			group_take(b, *hint, at, end - at, warm);
+			run[n].first = *hint * RUN_BLOCKS + at;
+			run[n].count = end - at;
+			run[n++].cold = !warm;
+			most -= end - at;
+		}
+	}
+	return n;
 }
 
 struct run freemap_take(struct blocks *b, uint32_t most)
@@ -221,7 +281,7 @@ struct run freemap_take(struct blocks *b, uint32_t most)
 		return run;
 	run = freemap_take_kind(b, most, false);
 	if (run.count > 0)
-		map_set(b->unmapped, run.first / RUN_BLOCKS, true);
+		took_cold(b, run.first / RUN_BLOCKS);
 	return run;
 }
 

@@ -21,6 +21,11 @@ void freemap_add(struct blocks *b, struct run run);
  * bounded search. count 0: nothing is free. The bound of the pool is the
  * caller's business, see freemap_room(). */
 struct run freemap_take(struct blocks *b, uint32_t most);
+/* About `most` blocks, wherever they are, in at most `room` runs: one look at
+ * one group or a few. How many runs it has become. */
+unsigned freemap_take_some(struct blocks *b, uint32_t most, struct run *run,
+			   unsigned room);
+
 /* One kind only, for the housekeeper. */
 struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm);
 

@@ -22,7 +22,7 @@
 /* Dead tables dropped in one step: some 64 * 512 counts. */
 #define DROP_MOST 64
 /* Blocks by which the warm reserve may be exceeded before it is cut. */
-#define WARM_SLACK 256
+#define WARM_SLACK 64
 
 /* Free memory that was not needed for so long is given back. */
 #define SURPLUS_MSEC 200
@@ -235,19 +235,18 @@ static bool map_more(struct ram_pool *pool)
 	return true;
 }
 
-/* Whether writers took memory since the last look: what would save them time
- * later would cost them time now. */
-static bool writers_busy(struct ram_pool *pool)
+/* See what writers have done since the last look. While they take memory, what
+ * would save them time later would cost them time now. */
+static void look_at_writers(struct ram_pool *pool)
 {
-	uint64_t takes;
-	bool busy;
+	struct blocks *b = &pool->blocks;
 
-	lock_take(&pool->blocks.lock);
-	takes = pool->blocks.takes;
-	lock_drop(&pool->blocks.lock);
-	busy = takes != pool->takes_seen;
-	pool->takes_seen = takes;
-	return busy;
+	lock_take(&b->lock);
+	pool->busy = b->takes != pool->takes_seen;
+	pool->calm = !pool->busy && b->pushes == pool->pushes_seen;
+	pool->takes_seen = b->takes;
+	pool->pushes_seen = b->pushes;
+	lock_drop(&b->lock);
 }
 
 /* Everything that needs no waiting, for about a millisecond. True: more. */
@@ -293,10 +292,12 @@ static void step(struct ram_pool *pool, int *pause)
 
 	lock_take(&pool->keeper_lock);
 	waiters = atomic_load(&pool->waiters_count) > 0;
-	pool->busy = writers_busy(pool);
+	look_at_writers(pool);
 	more = tend(pool);
 	if (!more || waiters) {
-		collect(pool, waiters);
+		/* When writers are calm their stocks come back too, since what
+		 * lies in them is neither free nor used. */
+		collect(pool, waiters || pool->calm);
 		more = tend(pool) || more;
 	}
 	if (waiters)
@@ -307,8 +308,9 @@ static void step(struct ram_pool *pool, int *pause)
 	else if (waiters)
 		*pause = PAUSE_SHORT_MSEC;
 	else
-		*pause = has_work(pool) || pool->busy || pool->over ? PAUSE_MSEC
-								    : -1;
+		*pause = has_work(pool) || !pool->calm || pool->over
+				 ? PAUSE_MSEC
+				 : -1;
 }
 
 /* -------------------------------------------------------------- the thread */
