@@ -15,6 +15,8 @@ make                 runs it all
 perl                 pod2man for the manual page
 nbdkit               serves the plugin
 nbdkit-plugin-dev    nbdkit-plugin.h
+libevent-dev         the event loop of nbdramd
+libsystemd-dev       nbdramd tells the service manager when it is ready
 '
 
 # To run all tests; each test that misses something is skipped.

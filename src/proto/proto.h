@@ -17,7 +17,7 @@
 #include "nbd.h"
 
 #define PROTO_NAME_MAX 255u /* bytes of the name of an export or snapshot */
-#define PROTO_DESCRIPTION_MAX 1024u /* bytes; longer ones are cut */
+#define PROTO_DESCRIPTION_MAX 512u /* bytes; longer ones are cut */
 #define PROTO_TEXT_MAX 255u    /* bytes of an error's message; cut likewise */
 #define PROTO_STRING_MAX 4096u /* bytes of the longest string on the wire */
 #define PROTO_PAYLOAD_MAX (UINT32_C(64) << 20) /* what the server announces */
@@ -194,7 +194,7 @@ struct proto_export {
 void proto_handshake_found(struct proto_handshake *h,
 			   const struct proto_export *export);
 
-/* Answer LOOKUP or LIST: no, `rep` being one of NBD_REP_ERR_... (UNKNOWN: there
+/* Answer LOOKUP, LIST or BITMAPS: no, `rep` being one of NBD_REP_ERR_... (UNKNOWN: there
  * is none; TLS_REQD: not in clear; POLICY, SHUTDOWN, ...) and text a message
  * for a person, or NULL; copied. The client may go on with other options, but
  * for EXPORT_NAME, which cannot be answered: HANGUP follows. TLS_REQD becomes

@@ -15,11 +15,11 @@
 
 struct backing {
 	int fd;
-	uint8_t *base;	 /* of the mapping; NULL: not mapped */
-	uint64_t blocks; /* length of the mapping */
+	uint8_t *base;	  /* of the mapping; NULL: not mapped */
+	uint64_t blocks;  /* length of the mapping */
 	const char *path; /* the caller's; NULL: anonymous */
-	bool fresh;	 /* made by this open, nothing in it */
-	int dir;	 /* the folder while a new file is not yet in place */
+	bool fresh;	  /* made by this open, nothing in it */
+	int dir;	  /* the folder while a new file is not yet in place */
 };
 
 /* Open and lock what is at path (NULL: a new memfd), or make the file under

@@ -117,8 +117,8 @@ static uint32_t list_pop(struct meta *meta, struct block_list *list)
 {
 	uint32_t block = list->head;
 
-	list->head = atomic_load_explicit(&meta[block].count,
-					  memory_order_relaxed);
+	list->head =
+		atomic_load_explicit(&meta[block].count, memory_order_relaxed);
 	list->count--;
 	return block;
 }
@@ -421,8 +421,8 @@ static bool take_for_table(struct ram_pool *pool, struct run *run)
 
 	lock_take(&b->lock);
 	if (b->tables.count == 0) {
-		room = b->landing - min_u64(atomic_load(&b->landing_used),
-					    b->landing);
+		room = b->landing -
+		       min_u64(atomic_load(&b->landing_used), b->landing);
 		room = min_u64(room, freemap_room(b));
 		room = min_u64(room, b->landing / 16);
 		room = min_u64(room, TABLES_AHEAD);
@@ -576,8 +576,7 @@ void blocks_expect(struct ram_pool *pool, uint64_t used)
 {
 	/* Memory is taken from the front, by and large. */
 	used = min_u64(used, pool->blocks.total);
-	madvise(pool->meta,
-		round_up(used * sizeof(struct meta), BLOCK_SIZE),
+	madvise(pool->meta, round_up(used * sizeof(struct meta), BLOCK_SIZE),
 		MADV_POPULATE_WRITE);
 }
 

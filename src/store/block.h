@@ -82,10 +82,11 @@ struct blocks {
 	uint64_t groups;
 	uint64_t *warm_map; /* groups with free blocks that hold memory */
 	uint64_t *cold_map; /* groups with free blocks that hold none */
-	uint64_t *unmapped; /* groups with blocks written through the file only */
+	uint64_t *
+		unmapped; /* groups with blocks written through the file only */
 	uint64_t warm_hint, cold_hint; /* groups where to look first */
-	uint64_t takes;  /* how often something was taken from the map */
-	uint64_t pushes; /* how often freed blocks were handed over */
+	uint64_t takes;		/* how often something was taken from the map */
+	uint64_t pushes;	/* how often freed blocks were handed over */
 	uint64_t limit;		/* most blocks that may be taken */
 	uint64_t free;		/* in the map */
 	uint64_t free_backed;	/* of them, with memory */
@@ -95,7 +96,7 @@ struct blocks {
 	struct block_list dead[LEVEL_MAX + 1]; /* tables whose epoch is over */
 	uint64_t dead_count;
 
-	struct run tables;	/* set aside for tables */
+	struct run tables; /* set aside for tables */
 
 	/* Put away and not yet free, anywhere; of a thread's own limbo only one
 	 * is counted, if there is any. */

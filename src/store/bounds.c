@@ -23,10 +23,11 @@ int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
 
 	error = host_memory_read(&host);
 	if (error)
-		return why_set(why, error,
-			       "cannot read how much memory there is (%s); give "
-			       "the pool's size",
-			       strerror(-error));
+		return why_set(
+			why, error,
+			"cannot read how much memory there is (%s); give "
+			"the pool's size",
+			strerror(-error));
 	headroom = max_u64(GIB, host.total / 10);
 	most = min_u64(host.cgroup_max, host.available + held);
 	if (most < headroom + RAM_POOL_MIN && held > 0) {
@@ -34,12 +35,13 @@ int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
 		return 0;
 	}
 	if (most < headroom + RAM_POOL_MIN)
-		return why_set(why, -ENOMEM,
-			       "only %llu MiB of memory are left, of which %llu "
-			       "MiB are for the host itself; free some or give "
-			       "the pool's size",
-			       (unsigned long long)(most / MIB),
-			       (unsigned long long)(headroom / MIB));
+		return why_set(
+			why, -ENOMEM,
+			"only %llu MiB of memory are left, of which %llu "
+			"MiB are for the host itself; free some or give "
+			"the pool's size",
+			(unsigned long long)(most / MIB),
+			(unsigned long long)(headroom / MIB));
 	most = min_u64(most - headroom, backing_room(backing));
 	*size = round_down(min_u64(most, RAM_POOL_MAX), BLOCK_SIZE);
 	if (*size < RAM_POOL_MIN && held > 0)

@@ -121,7 +121,8 @@ static int replace_frozen(struct ram_pool *pool, void *arg)
 	struct ram_disk *disk = r->disk, *from = r->from;
 	uint64_t root = atomic_load(&from->root);
 	uint64_t old = atomic_load(&disk->root);
-	uint32_t owner = pool_new_owner(pool), from_owner = pool_new_owner(pool);
+	uint32_t owner = pool_new_owner(pool),
+		 from_owner = pool_new_owner(pool);
 	uint64_t guarantee, own = disk->own, from_own = from->own;
 	struct layout_slot image;
 	int error;

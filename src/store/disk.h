@@ -67,8 +67,8 @@ void disk_thaw(struct ram_disk *disk);
 int disk_set_root(struct ram_disk *disk, struct ram_thread *t, uint64_t root);
 
 /* A handle-less disk in memory for the slot's image. NULL: no memory. */
-struct ram_disk *disk_new(struct ram_pool *pool, const struct layout_slot *image,
-			  uint64_t number);
+struct ram_disk *disk_new(struct ram_pool *pool,
+			  const struct layout_slot *image, uint64_t number);
 
 /* Shrinking, which freezes; size is smaller than it is now. See clone.c. */
 int disk_shrink(struct ram_disk *disk, uint64_t size);

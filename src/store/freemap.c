@@ -137,8 +137,8 @@ void freemap_fill(struct blocks *b)
 
 	for (; at < b->total; at += run.count) {
 		run.first = at;
-		run.count = min_u64(RUN_BLOCKS - at % RUN_BLOCKS,
-				    b->total - at);
+		run.count =
+			min_u64(RUN_BLOCKS - at % RUN_BLOCKS, b->total - at);
 		freemap_add(b, run);
 	}
 }

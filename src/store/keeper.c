@@ -148,8 +148,8 @@ static bool cut(struct ram_pool *pool)
 	if (pool->surplus == 0)
 		return false;
 	run = block_hand_out(pool, true, min_u64(pool->surplus, RUN_BLOCKS));
-	cold = run.count > 0 && backing_punch(&pool->backing, run.first,
-					      run.count) == 0;
+	cold = run.count > 0 &&
+	       backing_punch(&pool->backing, run.first, run.count) == 0;
 	if (run.count > 0)
 		block_hand_in(pool, run, !cold);
 	pool->surplus = cold ? pool->surplus - run.count : 0;

@@ -116,14 +116,14 @@ enum slot_state {
 /* One disk. A slot is never changed: a new one is filled and exchanged for it,
  * so that all its fields change together. */
 struct layout_slot {
-	uint32_t magic;	   /* SLOT_MAGIC */
-	uint32_t checksum; /* CRC-32C of the block with this field as 0 */
-	uint32_t state;	   /* enum slot_state */
-	uint32_t flags;	   /* SLOT_* */
-	uint64_t root;	   /* see root_make() */
-	uint64_t size;	   /* bytes, 1 to 2^63 - 1 */
-	uint64_t quota;	   /* bytes of own; 0: none */
-	uint64_t guarantee; /* bytes of own; 0: none */
+	uint32_t magic;	     /* SLOT_MAGIC */
+	uint32_t checksum;   /* CRC-32C of the block with this field as 0 */
+	uint32_t state;	     /* enum slot_state */
+	uint32_t flags;	     /* SLOT_* */
+	uint64_t root;	     /* see root_make() */
+	uint64_t size;	     /* bytes, 1 to 2^63 - 1 */
+	uint64_t quota;	     /* bytes of own; 0: none */
+	uint64_t guarantee;  /* bytes of own; 0: none */
 	uint64_t generation; /* 1 at first; +1 when contents are replaced */
 	uint8_t uuid[16];
 	uint8_t parent[16]; /* uuid of what it was cloned from; zero: nothing */
@@ -132,8 +132,9 @@ struct layout_slot {
 	char name[SLOT_NAME_MAX];
 	uint16_t note_len; /* 0 to SLOT_NOTE_SIZE */
 	uint8_t reserved0[6];
-	uint8_t note[SLOT_NOTE_SIZE]; /* the server's; the store does not read it */
-	uint8_t reserved[1680];	      /* zero */
+	uint8_t note
+		[SLOT_NOTE_SIZE]; /* the server's; the store does not read it */
+	uint8_t reserved[1680];	  /* zero */
 };
 
 _Static_assert(sizeof(struct layout_table) == BLOCK_SIZE, "a table is a block");

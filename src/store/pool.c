@@ -60,12 +60,13 @@ static int super_read(const struct backing *b, uint64_t *blocks,
 	if (super.block_size != BLOCK_SIZE || super.version < LAYOUT_VERSION)
 		return damaged(b, why, "its superblock is damaged");
 	if (super.incompatible & ~(uint64_t)FEATURES_INCOMPATIBLE) {
-		snprintf(text, sizeof(text),
-			 "made by a later release (layout %u, features %#llx "
-			 "that this one does not know)",
-			 super.version,
-			 (unsigned long long)(super.incompatible &
-					      ~(uint64_t)FEATURES_INCOMPATIBLE));
+		snprintf(
+			text, sizeof(text),
+			"made by a later release (layout %u, features %#llx "
+			"that this one does not know)",
+			super.version,
+			(unsigned long long)(super.incompatible &
+					     ~(uint64_t)FEATURES_INCOMPATIBLE));
 		return damaged(b, why, text);
 	}
 	if (super.checksum != super_checksum(&super))
@@ -111,8 +112,8 @@ static int super_write(struct ram_pool *pool, struct ram_why *why)
 static int check_config(const struct ram_pool_config *config,
 			struct ram_why *why)
 {
-	if (config->size != RAM_DEFAULT && (config->size < RAM_POOL_MIN ||
-					    config->size > RAM_POOL_MAX))
+	if (config->size != RAM_DEFAULT &&
+	    (config->size < RAM_POOL_MIN || config->size > RAM_POOL_MAX))
 		return why_set(why, -EINVAL,
 			       "a pool has from %llu to %llu bytes, not %llu",
 			       (unsigned long long)RAM_POOL_MIN,
@@ -273,15 +274,14 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 				       backing_occupied(&pool->backing), &size,
 				       why);
 	if (!error && size > backing_room(&pool->backing))
-		error = why_set(why, -ENOSPC,
-				"%s: the file system can hold %llu MiB of the "
-				"pool's %llu; make it larger or the pool "
-				"smaller",
-				config->path,
-				(unsigned long long)backing_room(
-					&pool->backing) >>
-					20,
-				(unsigned long long)size >> 20);
+		error = why_set(
+			why, -ENOSPC,
+			"%s: the file system can hold %llu MiB of the "
+			"pool's %llu; make it larger or the pool "
+			"smaller",
+			config->path,
+			(unsigned long long)backing_room(&pool->backing) >> 20,
+			(unsigned long long)size >> 20);
 	if (!error)
 		error = open_sized(pool, config, round_down(size, BLOCK_SIZE),
 				   blocks, why);

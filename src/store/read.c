@@ -15,9 +15,8 @@ static uint64_t run_length(entry_t *leaf, uint64_t entry, uint64_t most)
 {
 	uint64_t n = 1;
 
-	while (n < most && atomic_load_explicit(&leaf[n],
-						memory_order_acquire) ==
-				   entry + n)
+	while (n < most && atomic_load_explicit(
+				   &leaf[n], memory_order_acquire) == entry + n)
 		n++;
 	return n;
 }

@@ -96,10 +96,11 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 		return why_set(why, error, "no memory for the list of disks");
 	if (w.faults > 0) {
 		faults = *why;
-		return why_set(why, -EINVAL,
-			       "%s: the pool is damaged (%.800s); it is left as "
-			       "it is: move it away to begin a new one",
-			       pool->backing.path, faults.text);
+		return why_set(
+			why, -EINVAL,
+			"%s: the pool is damaged (%.800s); it is left as "
+			"it is: move it away to begin a new one",
+			pool->backing.path, faults.text);
 	}
 	pool->charge.used = w.used;
 	if (w.shared)

@@ -126,8 +126,7 @@ static int grow_list(struct slots *s)
 		disk = realloc(s->disk, capacity * sizeof(*disk));
 	if (!disk)
 		return -ENOMEM;
-	memset(disk + s->capacity, 0,
-	       (capacity - s->capacity) * sizeof(*disk));
+	memset(disk + s->capacity, 0, (capacity - s->capacity) * sizeof(*disk));
 	s->disk = disk;
 	s->capacity = capacity;
 	return 0;

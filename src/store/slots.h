@@ -16,10 +16,10 @@ struct ram_disk;
 #define SLOTS_BUCKETS 4096
 
 struct slots {
-	struct lock lock; /* of the list, all slots, and all roots */
+	struct lock lock;	/* of the list, all slots, and all roots */
 	struct ram_disk **disk; /* by slot number; NULL: free */
 	uint64_t capacity;
-	uint64_t first_free; /* no free slot below it */
+	uint64_t first_free;	  /* no free slot below it */
 	struct ram_disk *deleted; /* gone, but still held by someone */
 	struct ram_disk *bucket[SLOTS_BUCKETS]; /* by name */
 };

@@ -29,10 +29,10 @@
 #define RAM_DISK_MAX INT64_MAX /* bytes of the largest disk */
 #define RAM_NAME_MAX 255u      /* bytes of a name, without the final 0 */
 #define RAM_NOTE_MAX 2048u
-#define RAM_POOL_MIN (UINT64_C(1) << 20)  /* bytes of the smallest pool */
-#define RAM_POOL_MAX (UINT64_C(1) << 43)  /* 8 TiB: block numbers have 31 bits */
-#define RAM_PIECE (UINT64_C(8) << 20)	  /* most that one stage or write takes */
-#define RAM_DEFAULT UINT64_MAX		  /* "as the store sees fit" */
+#define RAM_POOL_MIN (UINT64_C(1) << 20) /* bytes of the smallest pool */
+#define RAM_POOL_MAX (UINT64_C(1) << 43) /* 8 TiB: block numbers have 31 bits */
+#define RAM_PIECE (UINT64_C(8) << 20) /* most that one stage or write takes */
+#define RAM_DEFAULT UINT64_MAX	      /* "as the store sees fit" */
 
 struct ram_pool;
 struct ram_thread;
@@ -84,17 +84,17 @@ void ram_pool_close(struct ram_pool *pool);
 int ram_pool_resize(struct ram_pool *pool, uint64_t size);
 
 struct ram_usage {
-	uint64_t size;	      /* the bound */
-	uint64_t held;	      /* data, tables and slots; and what was freed and
+	uint64_t size;	       /* the bound */
+	uint64_t held;	       /* data, tables and slots; and what was freed and
 				 is not yet free, as far as it was not
 				 overwritten but trimmed or deleted */
-	uint64_t freed;	      /* no longer reachable, not yet free */
-	uint64_t landing;     /* set aside for payloads on their way */
+	uint64_t freed;	       /* no longer reachable, not yet free */
+	uint64_t landing;      /* set aside for payloads on their way */
 	uint64_t landing_used; /* of that, taken now */
-	uint64_t guaranteed;  /* promised to disks and not yet used by them */
-	uint64_t warm;	      /* free, populated */
-	uint64_t backing;     /* what the memfd or file occupies (st_blocks) */
-	uint64_t refusals;    /* how many times -ENOSPC was answered */
+	uint64_t guaranteed;   /* promised to disks and not yet used by them */
+	uint64_t warm;	       /* free, populated */
+	uint64_t backing;      /* what the memfd or file occupies (st_blocks) */
+	uint64_t refusals;     /* how many times -ENOSPC was answered */
 };
 void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage);
 
@@ -120,6 +120,10 @@ void ram_pool_leave(struct ram_thread *thread);
  * (then -ETIMEDOUT). Outside every epoch. */
 int ram_wait(struct ram_thread *thread, unsigned msec);
 
+/* What answered -EAGAIN will not be repeated: let others go before it. Outside
+ * every epoch. */
+void ram_wait_cancel(struct ram_thread *thread);
+
 /* Bracket several calls so that they share one entry; nests. Everything below
  * enters by itself as well. Keep it short (1 ms): clone waits for it. */
 void ram_epoch_enter(struct ram_thread *thread);
@@ -135,11 +139,11 @@ enum ram_state {
 };
 
 struct ram_disk_spec {
-	const char *name;   /* 1 to RAM_NAME_MAX bytes, unique in the pool */
-	uint64_t size;	    /* 1 to RAM_DISK_MAX; for a clone ignored */
-	bool fixed;	    /* guarantee: the whole size and its tables */
-	uint64_t quota;	    /* most that `own` may become; 0: no bound */
-	uint64_t guarantee; /* memory that is always there for it */
+	const char *name;     /* 1 to RAM_NAME_MAX bytes, unique in the pool */
+	uint64_t size;	      /* 1 to RAM_DISK_MAX; for a clone ignored */
+	bool fixed;	      /* guarantee: the whole size and its tables */
+	uint64_t quota;	      /* most that `own` may become; 0: no bound */
+	uint64_t guarantee;   /* memory that is always there for it */
 	enum ram_state state; /* RAM_WHOLE, RAM_MAKING or RAM_TEMPORARY */
 };
 
@@ -294,12 +298,12 @@ int ram_disk_zero(struct ram_disk *disk, struct ram_thread *thread,
 		  uint64_t len, uint64_t off, unsigned flags, uint64_t *cursor);
 
 enum ram_extent_kind {
-	RAM_HOLE,   /* reads as zeroes, takes no memory */
-	RAM_OWN,    /* data that only this disk holds */
-	RAM_SHARED, /* data that another disk holds as well */
-	RAM_DATA,   /* data; asked without RAM_EXTENT_SHARED */
-	RAM_SAME,	/* with a base: both have the same */
-	RAM_CHANGED,	/* with a base: written or trimmed since */
+	RAM_HOLE,    /* reads as zeroes, takes no memory */
+	RAM_OWN,     /* data that only this disk holds */
+	RAM_SHARED,  /* data that another disk holds as well */
+	RAM_DATA,    /* data; asked without RAM_EXTENT_SHARED */
+	RAM_SAME,    /* with a base: both have the same */
+	RAM_CHANGED, /* with a base: written or trimmed since */
 };
 
 struct ram_extent {

@@ -229,9 +229,9 @@ int tree_leaf_for_write(struct ram_disk *disk, struct ram_thread *t,
 
 	root = atomic_load_explicit(&disk->root, memory_order_acquire);
 	tree_span(disk->pool, root, index, &span);
-	if (span.leaf && owned(disk->pool, span.leaf_block,
-			       atomic_load_explicit(&disk->owner,
-						    memory_order_relaxed))) {
+	if (span.leaf &&
+	    owned(disk->pool, span.leaf_block,
+		  atomic_load_explicit(&disk->owner, memory_order_relaxed))) {
 		*entry = span.leaf;
 		return 0;
 	}

@@ -82,8 +82,8 @@ struct tree_span {
 
 void tree_span(const struct ram_pool *pool, uint64_t root, uint64_t index,
 	       struct tree_span *span);
-void tree_span_shared(const struct ram_pool *pool, uint64_t root, uint64_t index,
-		      struct tree_span *span);
+void tree_span_shared(const struct ram_pool *pool, uint64_t root,
+		      uint64_t index, struct tree_span *span);
 
 /* The entry that speaks for `index` in the disk's own table of `level`, all of
  * the way down to it made or copied as needed. Inside an epoch. -EAGAIN,

@@ -161,8 +161,7 @@ static void unstage(struct ram_view *view, struct ram_thread *t)
 		view->done = round_down(off, BLOCK_SIZE) +
 			     (uint64_t)run.count * BLOCK_SIZE - view->off;
 	}
-	charge_settle(view->disk->pool, view->disk, view->charge,
-		      view->charge);
+	charge_settle(view->disk->pool, view->disk, view->charge, view->charge);
 	view->charge = 0;
 }
 
@@ -250,8 +249,8 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		error = -EINVAL;
 	if (error || len == 0)
 		goto out;
-	len = min_u64(len, min_u64(RAM_PIECE,
-				   t->pool->landing_piece * BLOCK_SIZE));
+	len = min_u64(len,
+		      min_u64(RAM_PIECE, t->pool->landing_piece * BLOCK_SIZE));
 	/* No more than the fewest pieces hold, whatever the runs are, would be
 	 * little; charge for all and give back what was not staged. */
 	error = stage_charge(&w, len, off);

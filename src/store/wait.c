@@ -126,9 +126,9 @@ static bool sleep_for(struct ram_thread *t, unsigned msec)
 	bool woken;
 
 	lock_take(&t->wake_lock);
-	while (!t->woken && pthread_cond_timedwait(&t->wake_cond,
-						   &t->wake_lock.mutex,
-						   &until) == 0)
+	while (!t->woken &&
+	       pthread_cond_timedwait(&t->wake_cond, &t->wake_lock.mutex,
+				      &until) == 0)
 		;
 	woken = t->woken;
 	t->woken = false;
@@ -155,4 +155,9 @@ int ram_wait(struct ram_thread *t, unsigned msec)
 	/* It gives up: the next in line must not wait for it. */
 	wait_done(t);
 	return -ETIMEDOUT;
+}
+
+void ram_wait_cancel(struct ram_thread *t)
+{
+	wait_done(t);
 }

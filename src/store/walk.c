@@ -57,8 +57,7 @@ void walk_fault(struct walk *w, const char *disk, const char *format, ...)
 static inline uint32_t place_of(const struct tree_walk *t, uint64_t index,
 				unsigned level)
 {
-	return ((uint32_t)(index >> (TABLE_SHIFT * level)) &
-		(PLACE_DISK - 1)) |
+	return ((uint32_t)(index >> (TABLE_SHIFT * level)) & (PLACE_DISK - 1)) |
 	       t->salt;
 }
 
@@ -188,10 +187,10 @@ static int walk_table(struct tree_walk *t, uint64_t block, unsigned level,
 	if (level == 1)
 		return error;
 	for (i = 0; i < TABLE_ENTRIES && !error; i++)
-		error = walk_entry(t,
-				   atomic_load_explicit(&entry[i],
-							memory_order_relaxed),
-				   level - 1, index + i * reach);
+		error = walk_entry(
+			t,
+			atomic_load_explicit(&entry[i], memory_order_relaxed),
+			level - 1, index + i * reach);
 	return error;
 }
 
@@ -300,8 +299,9 @@ static void walk_end(struct walk *w, const struct layout_slot *image,
 	byte = pool_block(w->pool, atomic_load(span.leaf));
 	for (i = cut; i < BLOCK_SIZE; i++) {
 		if (byte[i] != 0) {
-			walk_fault(w, name, "bytes behind its end are not "
-					    "zero");
+			walk_fault(w, name,
+				   "bytes behind its end are not "
+				   "zero");
 			return;
 		}
 	}

@@ -13,10 +13,10 @@
 
 struct walk {
 	struct ram_pool *pool;
-	struct meta *meta; /* all zero at first */
-	uint64_t blocks;   /* numbers from there on are out of range */
-	uint64_t used;	   /* pages met for the first time */
-	bool shared;	   /* some page was met twice */
+	struct meta *meta;   /* all zero at first */
+	uint64_t blocks;     /* numbers from there on are out of range */
+	uint64_t used;	     /* pages met for the first time */
+	bool shared;	     /* some page was met twice */
 	struct ram_why *why; /* says what is damaged, in one line */
 	unsigned faults;     /* how many were found */
 };
@@ -27,14 +27,16 @@ typedef int walk_slot(struct walk *w, uint64_t number,
 
 /* Walk the internal disk; slots that are damaged are told of and counted in
  * w->faults. Stops with the first error of visit(). */
-int walk_slots(struct walk *w, uint64_t slots_root, walk_slot *visit, void *arg);
+int walk_slots(struct walk *w, uint64_t slots_root, walk_slot *visit,
+	       void *arg);
 
 /* Walk one disk's tree; *fresh is how many pages nobody had met before. */
 void walk_disk(struct walk *w, const struct layout_slot *image,
 	       uint64_t *fresh);
 
 /* One fault more, in words: `disk` NULL is the list of disks itself. */
-__attribute__((format(printf, 3, 4))) void
-walk_fault(struct walk *w, const char *disk, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void walk_fault(struct walk *w,
+						      const char *disk,
+						      const char *format, ...);
 
 #endif

@@ -10,8 +10,8 @@
 
 /* One line of text (cut at its end if it is too long); returns error, so that a
  * caller can say `return why_set(why, -EINVAL, ...)`. why may be NULL. */
-__attribute__((format(printf, 3, 4))) static inline int
-why_set(struct ram_why *why, int error, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static inline int why_set(
+	struct ram_why *why, int error, const char *format, ...)
 {
 	va_list args;
 

@@ -24,9 +24,9 @@ uint64_t writer_need(struct writer *w, entry_t *entry, uint64_t n)
 	uint64_t need = 0, i;
 
 	for (i = 0; i < n; i++)
-		need += needs_charge(w->disk->pool,
-				     atomic_load_explicit(
-					     &entry[i], memory_order_acquire));
+		need += needs_charge(
+			w->disk->pool,
+			atomic_load_explicit(&entry[i], memory_order_acquire));
 	return need;
 }
 
@@ -232,8 +232,9 @@ int64_t ram_disk_write(struct ram_disk *disk, struct ram_thread *t,
 			result = -EINVAL;
 		here = min_u64(len - done, reach - (off + done) % reach);
 		if (!result && here > 0)
-			result = write_leaf(disk, t, (const uint8_t *)buf + done,
-					    here, off + done);
+			result = write_leaf(disk, t,
+					    (const uint8_t *)buf + done, here,
+					    off + done);
 		thread_leave(t, result);
 		if (result > 0)
 			done += result;

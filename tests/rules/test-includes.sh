@@ -10,6 +10,9 @@ cd "$abs_top_srcdir" || fail "no source folder"
 rooms='
 src/util   |                                |
 src/store  | src/util/                      |
+src/proto  | src/util/                      |
+src/io     | src/util/                      | sockets
+src/server | src/util/ src/store/store.h src/proto/proto.h src/proto/nbd.h src/io/io.h | libevent systemd sockets
 plugins    | src/util/ src/store/store.h    | nbdkit
 bench      | src/util/ src/store/store.h    | libnbd
 '

@@ -212,13 +212,20 @@ static bool one(bool keeper)
 
 static void all(enum ram_fault kind, bool keeper, const char *name)
 {
+	uint64_t stride, deaths = 0;
+	struct rng rng = rng_make(kind);
+
+	/* With a housekeeper the n-th store is not the same one each time, so
+	 * a short run takes some of them. */
+	stride = keeper && test_count(4, 1) < 4 ? 4 : 1;
 	test_part("%s", name);
 	die_kind = kind;
-	for (die_at = 1; one(keeper); die_at++)
-		;
-	printf("%llu deaths\n", (unsigned long long)die_at - 1);
+	for (die_at = 1 + rng_below(&rng, stride); one(keeper);
+	     die_at += stride)
+		deaths++;
+	printf("%llu deaths\n", (unsigned long long)deaths);
 	/* At least one for every step but those that change nothing. */
-	CHECK(die_at > script_steps);
+	CHECK(deaths >= script_steps / stride);
 }
 
 int main(void)

@@ -593,11 +593,15 @@ static void stage_publish(struct run *run, struct held_view *held)
 	struct model *old;
 	int rc;
 
-	/* The disk may have been replaced by one with other windows meanwhile,
-	 * or shrunk: then whatever the store answers, nothing may appear
-	 * behind the end. */
-	if (!window || off + len > window->off + window->len ||
-	    off + len > entry->model->size) {
+	/* The disk may have been replaced meanwhile by one with other windows:
+	 * then we could not tell what it holds. */
+	if (!window || off + len > window->off + window->len) {
+		view_drop(run, held);
+		return;
+	}
+	/* Or shrunk; then nothing may appear, behind its end or before. */
+	if (off + len > entry->model->size) {
+		CHECK_RC(env_publish(&run->env, &held->view), -EINVAL);
 		view_drop(run, held);
 		return;
 	}

@@ -513,7 +513,7 @@ static void *trim_thread(void *arg)
 	join_pool(&g->env);
 	for (;;) {
 		while ((size = g->size) == last)
-			;
+			sched_yield();
 		if (size == 0)
 			break;
 		CHECK_RC(env_zero(&g->env, g->disk, size, 0, 0), 0);
@@ -559,7 +559,7 @@ static void grow_beside_trim(uint64_t rounds)
 		CHECK_RC(ram_disk_resize(disk, next), 0);
 		CHECK_RC(env_write(&env, disk, buf, BLOCK_SIZE, size, NULL), 0);
 		while (g.done != size)
-			;
+			sched_yield();
 		CHECK_RC(env_read(&env, disk, got, BLOCK_SIZE, size), 0);
 		lost += memcmp(got, buf, BLOCK_SIZE) != 0;
 		/* Stay below one table. */

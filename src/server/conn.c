@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of a connection: its events, its ends. See conn.h; what its bytes mean is
+ * in stream.c. */
+#include "conn.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "stream.h"
+
+/* Sent in one go, before other connections have their turn. */
+#define FLUSH_MOST (UINT64_C(1) << 20)
+
+/* Queued replies, or parked requests, beyond which no more is read. */
+#define OUT_MOST 512
+#define PARKED_MOST 32
+
+/* How long a client may take to take its last replies. */
+#define DRAIN_MSEC 3000
+
+static void on_readable(evutil_socket_t fd, short what, void *arg);
+static void on_writable(evutil_socket_t fd, short what, void *arg);
+
+/* A dead peer must be noticed, a small reply must not wait. */
+static void tune(int fd, bool local)
+{
+	const int yes = 1, idle = 30, interval = 10, count = 3;
+
+	if (local)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* Too many have begun and not finished: the oldest of this worker gives way. */
+static void make_room(struct worker *w)
+{
+	struct conn *c;
+
+	if (atomic_load(&w->server->unfinished) <
+	    w->server->options->max_unfinished)
+		return;
+	TAILQ_FOREACH(c, &w->conns, link)
+	{
+		if (c->state == CONN_HANDSHAKE) {
+			conn_close(c, "too many handshakes are unfinished");
+			return;
+		}
+	}
+}
+
+void conn_new(struct worker *w, struct arrival *a)
+{
+	struct conn *c;
+
+	make_room(w);
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->peer = strdup(a->peer);
+	if (c)
+		c->handshake = proto_handshake_new(PROTO_TLS_OFF, false);
+	if (!c || !c->peer || !c->handshake) {
+		log_error("%s: no memory for a connection", a->peer);
+		goto fail;
+	}
+	c->worker = w;
+	c->id = a->id;
+	c->state = CONN_HANDSHAKE;
+	c->parked_end = &c->parked;
+	c->deadline = now_msec() + w->server->options->handshake_msec;
+	io_plain(&c->io, a->fd);
+	tune(a->fd, a->local);
+	event_assign(&c->readable, w->base, a->fd, EV_READ | EV_PERSIST,
+		     on_readable, c);
+	event_assign(&c->writable, w->base, a->fd, EV_WRITE | EV_PERSIST,
+		     on_writable, c);
+	TAILQ_INSERT_TAIL(&w->conns, c, link);
+	atomic_fetch_add(&w->server->unfinished, 1);
+	free(a);
+	worker_need_tick(w);
+	log_debug("%llu %s: connected", (unsigned long long)c->id, c->peer);
+	on_readable(-1, 0, c);
+	return;
+fail:
+	close(a->fd);
+	atomic_fetch_sub(&w->server->connections, 1);
+	atomic_fetch_sub(&w->load, 1);
+	if (c) {
+		free(c->peer);
+		proto_handshake_free(c->handshake);
+	}
+	free(c);
+	free(a);
+}
+
+void conn_handshake_over(struct conn *c)
+{
+	if (!c->handshake)
+		return;
+	proto_handshake_free(c->handshake);
+	c->handshake = NULL;
+	c->deadline = 0;
+	atomic_fetch_sub(&c->worker->server->unfinished, 1);
+}
+
+void conn_close(struct conn *c, const char *why)
+{
+	struct worker *w = c->worker;
+
+	log_debug("%llu %s: closed: %s", (unsigned long long)c->id, c->peer,
+		  why);
+	conn_handshake_over(c);
+	stream_drop(c);
+	if (c->is_waiting)
+		TAILQ_REMOVE(&w->waiting, c, waiting);
+	if (c->reading)
+		event_del(&c->readable);
+	if (c->writing)
+		event_del(&c->writable);
+	io_close(&c->io);
+	outq_drop(&c->out, &w->outs);
+	TAILQ_REMOVE(&w->conns, c, link);
+	atomic_fetch_sub(&w->server->connections, 1);
+	atomic_fetch_sub(&w->load, 1);
+	free(c->stash);
+	free(c->peer);
+	free(c);
+}
+
+void conn_wait(struct conn *c)
+{
+	if (c->is_waiting)
+		return;
+	c->is_waiting = true;
+	TAILQ_INSERT_TAIL(&c->worker->waiting, c, waiting);
+	worker_need_tick(c->worker);
+}
+
+bool conn_full(const struct conn *c)
+{
+	return c->out.count >= OUT_MOST || c->parked_count >= PARKED_MOST;
+}
+
+/* ---------------------------------------------------------------- events */
+
+static void arm(struct event *event, bool *armed, bool wanted)
+{
+	if (*armed == wanted)
+		return;
+	if (wanted)
+		event_add(event, NULL);
+	else
+		event_del(event);
+	*armed = wanted;
+}
+
+/* State and queue say which events matter; nothing else arms any. */
+static void arm_events(struct conn *c)
+{
+	bool hungry = c->state != CONN_DRAIN && !c->stalled && !conn_full(c);
+
+	arm(&c->readable, &c->reading, hungry);
+	arm(&c->writable, &c->writing, c->out.first != NULL);
+}
+
+static int flush(struct conn *c)
+{
+	struct ram_disk *disk = c->export ? c->export->disk : NULL;
+	int error;
+
+	if (!c->out.first)
+		return 0;
+	error = outq_flush(&c->out, &c->worker->outs, &c->io, disk,
+			   c->worker->ram, FLUSH_MOST);
+	if (error && error != -EAGAIN)
+		return stream_end(c, "sending failed");
+	return 0;
+}
+
+/* After anything has happened: send, use what was left over, and see what to
+ * wait for. Negative: it is over. */
+static int settle(struct conn *c)
+{
+	int error = flush(c);
+	size_t before = 0;
+
+	/* Room in the queue lets requests go on that were read already. */
+	while (!error && c->stash_len > 0 && c->stash_len != before &&
+	       !c->stalled && !conn_full(c) && c->state != CONN_DRAIN) {
+		before = c->stash_len;
+		error = stream_use_stash(c);
+		if (!error)
+			error = flush(c);
+	}
+	if (error)
+		return error;
+	if (c->state == CONN_DRAIN) {
+		if (!c->out.first && !c->parked)
+			return stream_end(c, "done");
+		if (c->deadline == 0) {
+			c->deadline = now_msec() + DRAIN_MSEC;
+			worker_need_tick(c->worker);
+		}
+	}
+	arm_events(c);
+	return 0;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+	int error = 0;
+
+	(void)what;
+	/* -1: it has just begun, and the greeting is to be made. */
+	if (fd == -1)
+		error = stream_use(c, NULL, 0) < 0 ? -ECONNRESET : 0;
+	else
+		error = stream_read(c);
+	c->worker->active = true;
+	if (!error)
+		error = settle(c);
+	if (error)
+		conn_close(c, c->why);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (settle(c))
+		conn_close(c, c->why);
+}
+
+void conn_resume(struct conn *c)
+{
+	int error = stream_resume(c);
+
+	if (!error)
+		error = settle(c);
+	if (error)
+		conn_close(c, c->why);
+}
+
+/* Whether some request has waited for memory for too long. */
+static bool waited(const struct conn *c, uint64_t now)
+{
+	return (c->stalled && now - c->stalled_since >= MEMORY_MSEC) ||
+	       (c->parked && now - c->parked->since >= MEMORY_MSEC);
+}
+
+void conn_tick(struct conn *c, uint64_t now)
+{
+	if (c->deadline && now >= c->deadline) {
+		conn_close(c, c->handshake ? "its handshake took too long"
+					   : "it does not take its replies");
+		return;
+	}
+	if (!waited(c, now))
+		return;
+	c->expired = true;
+	conn_resume(c);
+}
+
+void conn_stop(struct conn *c)
+{
+	if (c->handshake) {
+		conn_close(c, "the server stops");
+		return;
+	}
+	/* No error to anyone: a kernel's client takes that as final, while a
+	 * closed connection makes it come back. */
+	stream_drop_parked(c);
+	c->state = CONN_DRAIN;
+	if (settle(c))
+		conn_close(c, c->why);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One client. The state machine:
+ *
+ *	HANDSHAKE --terms agreed--> REQUEST <--> PAYLOAD, DISCARD
+ *	    |                          | disconnect asked, stopping
+ *	    v                          v
+ *	  CLOSED <--all sent-------- DRAIN
+ *
+ * Reading is the state; sending is a queue beside it. A request that the store
+ * cannot do now is parked, and others go on; one whose payload has no place yet
+ * makes the stream stand still (stalled). All functions: the worker's thread. */
+#ifndef NBDRAM_SERVER_CONN_H
+#define NBDRAM_SERVER_CONN_H
+
+#include <event2/event_struct.h>
+
+#include "io.h"
+#include "proto.h"
+#include "worker.h"
+
+/* How long a request may wait for memory. */
+#define MEMORY_MSEC 5000
+
+enum conn_state {
+	CONN_HANDSHAKE, /* options; nothing of a disk is touched yet */
+	CONN_REQUEST,	/* the next bytes are a request's header */
+	CONN_PAYLOAD,	/* ... the payload of a legal write */
+	CONN_DISCARD,	/* ... the payload of a refused one */
+	CONN_DRAIN,	/* nothing more is read; what is begun is finished */
+};
+
+/* The payload of one write on its way into landing blocks. */
+struct payload {
+	struct payload *next; /* staged before this one, same piece */
+	struct ram_view view;
+	uint64_t filled; /* bytes received into it */
+};
+
+/* A request that the store has put off. */
+struct parked {
+	struct parked *next;
+	struct proto_request request;
+	struct payload *payload; /* of a write, whole */
+	uint64_t cursor;	 /* of a trim or zeroing */
+	uint64_t since;		 /* msec: the last time it moved on */
+};
+
+struct conn {
+	TAILQ_ENTRY(conn) link;	   /* in worker.conns */
+	TAILQ_ENTRY(conn) waiting; /* in worker.waiting, if is_waiting */
+	struct worker *worker;
+	struct io io;
+	struct event readable, writable;
+	enum conn_state state;
+	bool reading, writing; /* which events are armed */
+	bool is_waiting;
+	bool expired;	 /* has waited for memory long enough */
+	const char *why; /* it has to end */
+
+	uint64_t id;
+	uint64_t deadline; /* msec: of the handshake, or of draining */
+	char *peer;
+
+	struct proto_handshake *handshake; /* NULL once it is over */
+	struct proto_terms terms;
+	const struct export *export;
+
+	struct proto_request request; /* of PAYLOAD and DISCARD */
+	struct payload *payload;      /* newest first */
+	uint64_t payload_left;	      /* bytes of it still to come */
+	uint64_t piece_left;	      /* of them, before it is published */
+	int error;		      /* DISCARD: what it will be answered */
+	const char *error_text;
+
+	bool stalled;		/* waits for landing, and reads nothing */
+	uint64_t stalled_since; /* msec */
+	uint8_t *stash;		/* input that could not be used yet */
+	size_t stash_len;
+
+	struct outq out;
+	struct parked *parked, **parked_end;
+	unsigned parked_count;
+};
+
+/* Begin with an accepted socket; takes the arrival over. */
+void conn_new(struct worker *w, struct arrival *arrival);
+
+/* Try again what waited for the store. */
+void conn_resume(struct conn *c);
+
+/* Look at deadlines. The connection may be gone afterwards. */
+void conn_tick(struct conn *c, uint64_t now);
+
+/* The server stops: finish what is begun, take nothing new. May be gone. */
+void conn_stop(struct conn *c);
+
+/* End it, now, whatever is under way. */
+void conn_close(struct conn *c, const char *why);
+
+/* Remember that it wants to be resumed when the store says so. */
+void conn_wait(struct conn *c);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The handshake of a connection. */
+#ifndef NBDRAM_SERVER_HANDSHAKE_H
+#define NBDRAM_SERVER_HANDSHAKE_H
+
+#include "conn.h"
+
+/* Use up to n bytes; *used says how many. The state may be another afterwards.
+ * Negative: the connection has to end, conn->why says why. */
+int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used);
+
+#endif

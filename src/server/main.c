@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nbdramd: the order of start and stop; no logic. */
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "listener.h"
+#include "log.h"
+#include "options.h"
+#include "server.h"
+#include "worker.h"
+
+#define EXIT_USAGE 2
+
+/* Descriptors that are not for clients: files, the pool, logs. */
+#define OTHER_DESCRIPTORS 100
+#define CONNECTIONS_USUAL 20000
+
+/* 0 to 2 must be taken, or a client's socket would get a message meant for
+ * standard error. */
+static void keep_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+static unsigned connection_limit(unsigned asked)
+{
+	unsigned most = asked ? asked : CONNECTIONS_USUAL;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return most;
+	/* As many as we may have without asking anybody. */
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= most + OTHER_DESCRIPTORS)
+		return most;
+	if (asked)
+		log_warning("%u connections were asked for, but there are only "
+			    "%llu descriptors (ulimit -n)",
+			    asked, (unsigned long long)limit.rlim_cur);
+	return limit.rlim_cur > 2 * OTHER_DESCRIPTORS
+		       ? limit.rlim_cur - OTHER_DESCRIPTORS
+		       : limit.rlim_cur / 2;
+}
+
+static int open_pool(struct server *s)
+{
+	const struct options *o = s->options;
+	struct ram_pool_config config = {
+		.size = o->pool_size,
+		.warm = o->warm,
+		.path = o->pool_path,
+	};
+	struct ram_why why;
+	int error = ram_pool_open(&config, &s->pool, &why);
+
+	if (error) {
+		log_error("%s", why.text);
+		return error;
+	}
+	error = ram_pool_start(s->pool);
+	if (error)
+		log_error("cannot start the housekeeper: %s", strerror(-error));
+	return error;
+}
+
+static int start_workers(struct server *s)
+{
+	unsigned n = s->options->workers;
+	int error = 0;
+
+	if (n == 0)
+		n = sysconf(_SC_NPROCESSORS_ONLN) > 0
+			    ? sysconf(_SC_NPROCESSORS_ONLN)
+			    : 1;
+	s->workers = calloc(n, sizeof(*s->workers));
+	if (!s->workers)
+		error = -ENOMEM;
+	while (!error && s->worker_count < n) {
+		error = worker_start(&s->workers[s->worker_count], s,
+				     s->worker_count);
+		if (!error)
+			s->worker_count++;
+	}
+	if (error)
+		log_error("cannot start worker %u of %u: %s",
+			  s->worker_count + 1, n, strerror(-error));
+	return error;
+}
+
+static void stop_workers(struct server *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->worker_count; i++)
+		worker_stop(&s->workers[i]);
+	for (i = 0; i < s->worker_count; i++)
+		worker_join(&s->workers[i]);
+	free(s->workers);
+	s->workers = NULL;
+	s->worker_count = 0;
+}
+
+/* ---------------------------------------------------------------- serving */
+
+static void on_signal(evutil_socket_t number, short what, void *arg)
+{
+	(void)what;
+	log_info("%s: stopping", number == SIGTERM ? "SIGTERM" : "SIGINT");
+	sd_notify(0, "STOPPING=1");
+	event_base_loopbreak(arg);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	sd_notify(0, "WATCHDOG=1");
+}
+
+static struct event *watchdog(struct event_base *base)
+{
+	struct timeval interval;
+	struct event *event;
+	uint64_t usec;
+
+	if (sd_watchdog_enabled(0, &usec) <= 0)
+		return NULL;
+	usec /= 2;
+	interval.tv_sec = usec / 1000000;
+	interval.tv_usec = usec % 1000000;
+	event = event_new(base, -1, EV_PERSIST, on_watchdog, NULL);
+	if (event)
+		event_add(event, &interval);
+	return event;
+}
+
+/* Listen, say so, wait for the end. 0, or 1 when it could not begin. */
+static int serve(struct server *s, struct event_base *base)
+{
+	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
+	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
+	struct event *dog = watchdog(base);
+	struct listener *listeners = listeners_open(s, base);
+	int result = EXIT_FAILURE;
+
+	if (listeners && term && intr && start_workers(s) == 0) {
+		event_add(term, NULL);
+		event_add(intr, NULL);
+		listeners_start(listeners);
+		sd_notify(0, "READY=1");
+		event_base_dispatch(base);
+		result = EXIT_SUCCESS;
+	}
+	listeners_close(listeners);
+	stop_workers(s);
+	if (term)
+		event_free(term);
+	if (intr)
+		event_free(intr);
+	if (dog)
+		event_free(dog);
+	return result;
+}
+
+static int run(struct options *o)
+{
+	struct server server = {.options = o};
+	struct event_base *base = event_base_new();
+	int result = EXIT_FAILURE;
+
+	if (!base) {
+		log_error("cannot make an event loop");
+		return result;
+	}
+	o->max_connections = connection_limit(o->max_connections);
+	if (open_pool(&server) == 0 &&
+	    exports_open(&server.exports, o, server.pool) == 0)
+		result = serve(&server, base);
+	exports_close(&server.exports);
+	ram_pool_close(server.pool);
+	event_base_free(base);
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	int result = EXIT_SUCCESS;
+
+	keep_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	switch (options_parse(&options, argc, argv)) {
+	case OPTIONS_WRONG:
+		result = EXIT_USAGE;
+		break;
+	case OPTIONS_DONE:
+		break;
+	case OPTIONS_RUN:
+		if (options.verbose)
+			log_set_level(LOG_DEBUG);
+		if (!options.check_only)
+			result = run(&options);
+		break;
+	}
+	options_free(&options);
+	return result;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What main thread and workers share. */
+#ifndef NBDRAM_SERVER_H
+#define NBDRAM_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exports.h"
+#include "options.h"
+#include "store.h"
+
+struct worker;
+
+struct server {
+	/* Fixed before workers start. */
+	const struct options *options;
+	struct ram_pool *pool;
+	struct exports exports;
+	struct worker *workers;
+	unsigned worker_count;
+
+	/* Changed by main thread and workers. */
+	_Atomic uint64_t last_id;     /* of a connection */
+	_Atomic uint32_t connections; /* open now */
+	_Atomic uint32_t unfinished;  /* of them, in the handshake */
+	_Atomic bool stopping;
+};
+
+#endif

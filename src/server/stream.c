@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See stream.h. */
+#include "stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "execute.h"
+#include "handshake.h"
+#include "log.h"
+
+/* Staged at a time, as payload arrives; published together, a piece. */
+#define STAGE_MOST (UINT64_C(1) << 20)
+
+/* How much of the input buffer is offered to the socket when only headers are
+ * expected, so that what has to be stashed stays small. */
+#define INPUT_USUAL (64u << 10)
+
+int stream_end(struct conn *c, const char *why)
+{
+	c->why = why;
+	return -ECONNRESET;
+}
+
+static int out_of_memory(struct conn *c)
+{
+	log_error("%llu %s: no memory for its replies; it is let go",
+		  (unsigned long long)c->id, c->peer);
+	return stream_end(c, "no memory");
+}
+
+/* ------------------------------------------------------ parked, dropped */
+
+static void payload_free(struct conn *c, struct payload *payload)
+{
+	struct payload *next;
+
+	for (; payload; payload = next) {
+		next = payload->next;
+		ram_view_release(&payload->view, c->worker->ram);
+		free(payload);
+	}
+}
+
+/* The stream stands still until the store has memory. */
+static void stall(struct conn *c)
+{
+	if (!c->stalled)
+		c->stalled_since = now_msec();
+	c->stalled = true;
+	conn_wait(c);
+}
+
+static int park(struct conn *c, const struct proto_request *request,
+		struct payload *payload, uint64_t cursor)
+{
+	struct parked *p = malloc(sizeof(*p));
+
+	if (!p) {
+		payload_free(c, payload);
+		return out_of_memory(c);
+	}
+	p->next = NULL;
+	p->request = *request;
+	p->payload = payload;
+	p->cursor = cursor;
+	p->since = now_msec();
+	*c->parked_end = p;
+	c->parked_end = &p->next;
+	c->parked_count++;
+	conn_wait(c);
+	return 0;
+}
+
+void stream_drop_parked(struct conn *c)
+{
+	struct parked *p;
+
+	while ((p = c->parked)) {
+		c->parked = p->next;
+		payload_free(c, p->payload);
+		free(p);
+	}
+	c->parked_end = &c->parked;
+	c->parked_count = 0;
+}
+
+void stream_drop(struct conn *c)
+{
+	stream_drop_parked(c);
+	payload_free(c, c->payload);
+	c->payload = NULL;
+}
+
+/* Answer a write that is through, or failed. */
+static int answer(struct conn *c, const struct proto_request *request,
+		  int error)
+{
+	error = error ? execute_error(c, request, error,
+				      error == -ENOSPC ? "the memory of the "
+							 "pool is used up"
+						       : NULL)
+		      : execute_ack(c, request);
+	return error ? out_of_memory(c) : 0;
+}
+
+/* Once more what the store has put off. *again: not yet. */
+static int repeat(struct conn *c, struct parked *p, bool *again)
+{
+	uint64_t cursor = p->cursor;
+	int error;
+
+	*again = false;
+	error = p->payload ? execute_publish(c, p->payload)
+			   : execute_request(c, &p->request, &p->cursor);
+	if (error == -EAGAIN) {
+		if (p->cursor != cursor)
+			p->since = now_msec();
+		*again = now_msec() - p->since < MEMORY_MSEC;
+		if (*again)
+			return 0;
+		return answer(c, &p->request, -ENOSPC);
+	}
+	if (p->payload)
+		return answer(c, &p->request, error);
+	return error ? out_of_memory(c) : 0;
+}
+
+static int repeat_parked(struct conn *c)
+{
+	struct parked **at = &c->parked, *p;
+	bool again;
+	int error;
+
+	while ((p = *at)) {
+		error = repeat(c, p, &again);
+		if (error)
+			return error;
+		if (again) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		c->parked_count--;
+		payload_free(c, p->payload);
+		free(p);
+	}
+	c->parked_end = at;
+	if (c->parked)
+		conn_wait(c);
+	return 0;
+}
+
+/* -------------------------------------------------------------- payloads */
+
+/* Part of it has come, but it cannot be taken: let the rest go by. */
+static void refuse_payload(struct conn *c, int error)
+{
+	payload_free(c, c->payload);
+	c->payload = NULL;
+	c->error = error;
+	c->error_text = error == -ENOSPC ? "the memory of the pool is used up"
+					 : NULL;
+	c->state = CONN_DISCARD;
+}
+
+static bool wants_stage(const struct conn *c)
+{
+	return c->piece_left > 0 &&
+	       (!c->payload || c->payload->filled == c->payload->view.len);
+}
+
+/* A place for the next bytes. 0; 1: the stream stalls; or it was refused, and
+ * the state is another. */
+static int stage(struct conn *c)
+{
+	uint64_t off = c->request.offset + c->request.length - c->payload_left;
+	struct payload *p = malloc(sizeof(*p));
+	int error = -ENOMEM;
+
+	if (p)
+		error = ram_disk_stage(c->export->disk, c->worker->ram,
+				       min_u64(c->piece_left, STAGE_MOST), off,
+				       &p->view);
+	if (error)
+		free(p);
+	if (error == -EAGAIN && !c->expired) {
+		stall(c);
+		return 1;
+	}
+	if (error) {
+		refuse_payload(c, error == -EAGAIN ? -ENOSPC : error);
+		return 0;
+	}
+	p->filled = 0;
+	p->next = c->payload;
+	c->payload = p;
+	return 0;
+}
+
+/* n more bytes of payload are in their place. */
+static int payload_came(struct conn *c, uint64_t n)
+{
+	struct payload *payload = c->payload;
+	int error;
+
+	payload->filled += n;
+	c->payload_left -= n;
+	c->piece_left -= n;
+	if (c->piece_left > 0)
+		return 0;
+	error = execute_publish(c, payload);
+	if (c->payload_left > 0) {
+		/* A piece of a very long write. */
+		if (error == -EAGAIN && !c->expired) {
+			stall(c);
+			return 0;
+		}
+		if (error) {
+			refuse_payload(c, error == -EAGAIN ? -ENOSPC : error);
+			return 0;
+		}
+		payload_free(c, payload);
+		c->payload = NULL;
+		c->piece_left = min_u64(c->payload_left, RAM_PIECE);
+		return 0;
+	}
+	c->payload = NULL;
+	c->state = CONN_REQUEST;
+	if (error == -EAGAIN)
+		return park(c, &c->request, payload, 0);
+	payload_free(c, payload);
+	return answer(c, &c->request, error);
+}
+
+/* Where the next bytes of the payload go: at most `most` pieces. */
+static int payload_place(const struct conn *c, struct iovec *iov, int most)
+{
+	const struct ram_view *view = &c->payload->view;
+	uint64_t skip = c->payload->filled;
+	unsigned i;
+	int n = 0;
+
+	for (i = 0; i < view->count && n < most; i++) {
+		if (skip >= view->iov[i].iov_len) {
+			skip -= view->iov[i].iov_len;
+			continue;
+		}
+		iov[n].iov_base = (uint8_t *)view->iov[i].iov_base + skip;
+		iov[n].iov_len = view->iov[i].iov_len - skip;
+		skip = 0;
+		n++;
+	}
+	return n;
+}
+
+static int use_payload(struct conn *c, const uint8_t *buf, size_t n,
+		       size_t *used)
+{
+	uint64_t room, part, done = 0;
+	struct iovec iov[RAM_VIEW_MAX];
+	int i, count;
+
+	*used = 0;
+	if (c->piece_left == 0)
+		return payload_came(c, 0); /* was stalled at publishing */
+	if (wants_stage(c) && stage(c))
+		return 0;
+	if (c->state != CONN_PAYLOAD)
+		return 0;
+	room = min_u64(c->payload->view.len - c->payload->filled, n);
+	count = payload_place(c, iov, RAM_VIEW_MAX);
+	for (i = 0; i < count && done < room; i++) {
+		part = min_u64(iov[i].iov_len, room - done);
+		memcpy(iov[i].iov_base, buf + done, part);
+		done += part;
+	}
+	*used = done;
+	return done > 0 ? payload_came(c, done) : 0;
+}
+
+static int use_discard(struct conn *c, size_t n, size_t *used)
+{
+	*used = min_u64(n, c->payload_left);
+	c->payload_left -= *used;
+	if (c->payload_left > 0)
+		return 0;
+	c->state = CONN_REQUEST;
+	if (execute_error(c, &c->request, c->error, c->error_text))
+		return out_of_memory(c);
+	return 0;
+}
+
+/* -------------------------------------------------------------- requests */
+
+static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
+		       size_t *used)
+{
+	int error;
+
+	if (n >= c->request.payload) {
+		/* All of it is here: no need for a place of its own. */
+		error = execute_write(c, &c->request, buf);
+		if (error == -EAGAIN && !c->expired) {
+			stall(c);
+			return 1;
+		}
+		*used += c->request.payload;
+		return answer(c, &c->request,
+			      error == -EAGAIN ? -ENOSPC : error);
+	}
+	c->state = CONN_PAYLOAD;
+	c->payload_left = c->request.payload;
+	c->piece_left = min_u64(c->payload_left, RAM_PIECE);
+	return 0;
+}
+
+static int begin_discard(struct conn *c, int error, const char *text)
+{
+	c->state = CONN_DISCARD;
+	c->payload_left = c->request.payload;
+	c->error = error;
+	c->error_text = text;
+	return 0;
+}
+
+/* A request without payload, or with the small one of a block status. */
+static int run(struct conn *c)
+{
+	uint64_t cursor = 0;
+	int error = execute_request(c, &c->request, &cursor);
+
+	if (error == -EAGAIN)
+		return park(c, &c->request, NULL, cursor);
+	return error ? out_of_memory(c) : 0;
+}
+
+/* One header and what belongs to it. *used 0: more is needed, or it stalls. */
+static int use_request(struct conn *c, const uint8_t *buf, size_t n,
+		       size_t *used)
+{
+	struct proto_request *r = &c->request;
+	uint64_t size = ram_disk_size(c->export->disk);
+	const char *text = NULL;
+	int header, error;
+
+	*used = 0;
+	header = proto_parse_request(&c->terms, buf, n, r);
+	if (header < 0)
+		return stream_end(c, "it sent no request where one was due");
+	if (header == 0)
+		return 0;
+	*used = header;
+	if (r->command == NBD_CMD_DISC) {
+		c->state = CONN_DRAIN;
+		return 0;
+	}
+	error = proto_check_request(&c->terms, size, r, &text);
+	if (error == -ECONNABORTED)
+		return stream_end(c, text);
+	if (error && r->payload > 0)
+		return begin_discard(c, error, text);
+	if (error)
+		return execute_error(c, r, error, text) ? out_of_memory(c) : 0;
+	if (r->command == NBD_CMD_WRITE) {
+		error = begin_write(c, buf + header, n - header, used);
+		if (error == 1)
+			*used = 0; /* again from the header on */
+		return error < 0 ? error : 0;
+	}
+	if (r->payload > 0) {
+		if (n - header < r->payload) {
+			*used = 0;
+			return 0;
+		}
+		*used += r->payload;
+		error = proto_parse_status(&c->terms, buf + header, size, r,
+					   &text);
+		if (error)
+			return execute_error(c, r, error, text)
+				       ? out_of_memory(c)
+				       : 0;
+	}
+	return run(c);
+}
+
+/* ------------------------------------------------------------------ input */
+
+static int stash(struct conn *c, const uint8_t *buf, size_t n)
+{
+	uint8_t *copy = NULL;
+
+	if (n > 0) {
+		copy = malloc(n);
+		if (!copy)
+			return out_of_memory(c);
+		memcpy(copy, buf, n);
+	}
+	free(c->stash);
+	c->stash = copy;
+	c->stash_len = n;
+	return 0;
+}
+
+static int use_some(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
+{
+	switch (c->state) {
+	case CONN_HANDSHAKE:
+		return handshake_use(c, buf, n, used);
+	case CONN_REQUEST:
+		*used = 0;
+		return conn_full(c) ? 0 : use_request(c, buf, n, used);
+	case CONN_PAYLOAD:
+		return use_payload(c, buf, n, used);
+	case CONN_DISCARD:
+		return use_discard(c, n, used);
+	case CONN_DRAIN:
+		*used = n; /* nobody wants it */
+		return 0;
+	}
+	return 0;
+}
+
+int stream_use(struct conn *c, const uint8_t *buf, size_t n)
+{
+	enum conn_state before;
+	size_t used;
+	int error;
+
+	/* One entry for all of it: no locked instruction for each request. */
+	ram_epoch_enter(c->worker->ram);
+	do {
+		before = c->state;
+		error = use_some(c, buf, n, &used);
+		buf += used;
+		n -= used;
+	} while (!error && !c->stalled &&
+		 ((n > 0 && used > 0) || before != c->state));
+	ram_epoch_leave(c->worker->ram);
+	return error ? error : stash(c, buf, n);
+}
+
+int stream_use_stash(struct conn *c)
+{
+	uint8_t *old = c->stash;
+	size_t n = c->stash_len;
+	int error;
+
+	c->stash = NULL;
+	c->stash_len = 0;
+	error = stream_use(c, old, n);
+	free(old);
+	return error;
+}
+
+int stream_resume(struct conn *c)
+{
+	int error = repeat_parked(c);
+
+	if (!error && c->stalled) {
+		c->stalled = false;
+		error = c->stash_len > 0 ? stream_use_stash(c)
+					 : stream_use(c, NULL, 0);
+	}
+	if (!c->stalled)
+		c->expired = false;
+	return error;
+}
+
+int stream_read(struct conn *c)
+{
+	struct worker *w = c->worker;
+	struct iovec iov[RAM_VIEW_MAX + 1];
+	uint64_t direct = 0, part;
+	size_t room = WORKER_INPUT, kept = c->stash_len;
+	ssize_t got;
+	int n = 0, error;
+
+	if (c->state == CONN_PAYLOAD) {
+		if (wants_stage(c) && stage(c))
+			return 0;
+	}
+	if (c->state == CONN_PAYLOAD && c->piece_left > 0) {
+		n = payload_place(c, iov, RAM_VIEW_MAX);
+		direct = c->payload->view.len - c->payload->filled;
+	}
+	if (direct == c->payload_left || c->state != CONN_PAYLOAD) {
+		/* Requests may follow. What is stashed comes before them. */
+		if (kept > 0) {
+			if (kept > room / 2)
+				return stream_end(c, "too much is stashed");
+			memcpy(w->input, c->stash, kept);
+		}
+		if (c->state == CONN_HANDSHAKE)
+			room = INPUT_USUAL;
+		iov[n].iov_base = w->input + kept;
+		iov[n++].iov_len = room - kept;
+	}
+	got = io_readv(&c->io, iov, n);
+	if (got == -EAGAIN)
+		return 0;
+	if (got == 0) {
+		/* It may still listen to what it has been promised. */
+		stream_drop(c);
+		c->state = CONN_DRAIN;
+		return 0;
+	}
+	if (got < 0)
+		return stream_end(c, strerror(-(int)got));
+	part = min_u64(got, direct);
+	if (part > 0) {
+		error = payload_came(c, part);
+		if (error || (uint64_t)got == part)
+			return error;
+		return stream_use(c, w->input, got - part);
+	}
+	free(c->stash);
+	c->stash = NULL;
+	c->stash_len = 0;
+	return stream_use(c, w->input, kept + got);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread with an event loop and the connections that live on it. What other
+ * threads want of it comes by its mailbox. */
+#ifndef NBDRAM_SERVER_WORKER_H
+#define NBDRAM_SERVER_WORKER_H
+
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+/* BSD's, which the C library's header leaves out. */
+#ifndef TAILQ_FOREACH_SAFE
+#define TAILQ_FOREACH_SAFE(var, head, field, next) \
+	for ((var) = TAILQ_FIRST(head);            \
+	     (var) && ((next) = TAILQ_NEXT(var, field), 1); (var) = (next))
+#endif
+
+#include "outq.h"
+#include "server.h"
+
+/* What one read takes at most: many requests, or many small writes. */
+#define WORKER_INPUT (256u << 10)
+
+struct conn;
+TAILQ_HEAD(conn_list, conn);
+
+/* An accepted socket on its way to its worker. */
+struct arrival {
+	struct arrival *next;
+	int fd;
+	uint64_t id;
+	char peer[80];
+	bool local; /* a Unix socket */
+};
+
+struct worker {
+	/* Fixed. */
+	struct server *server;
+	unsigned number;
+	pthread_t thread;
+	struct event_base *base;
+
+	/* The mailbox. */
+	int wake_fd; /* eventfd */
+	pthread_mutex_t mail_lock;
+	struct arrival *arrivals; /* guarded by mail_lock; newest first */
+	_Atomic bool told;	  /* wake_fd has been written to */
+	_Atomic bool memory;	  /* store calls are worth repeating */
+	_Atomic bool stop;
+	_Atomic uint32_t load; /* connections; read by the main thread */
+
+	/* This thread only. */
+	struct event *wake_event, *tick_event;
+	struct ram_thread *ram;
+	uint8_t *input; /* WORKER_INPUT bytes, for whoever reads just now */
+	struct out_pool outs;
+	struct conn_list conns;	  /* all; those in the handshake first */
+	struct conn_list waiting; /* for memory, in order of arrival */
+	bool ticking, stopping;
+	bool active; /* something has come since busy polling looked last */
+	uint64_t stop_by; /* msec; then what is open is cut */
+};
+
+/* Start a worker; 0 or a negative errno. */
+int worker_start(struct worker *w, struct server *server, unsigned number);
+
+/* Hand it a connection; takes the arrival over. Any thread. */
+void worker_give(struct worker *w, struct arrival *arrival);
+
+/* Ask it to end its connections and itself; then wait for that. */
+void worker_stop(struct worker *w);
+void worker_join(struct worker *w);
+
+/* Have worker_tick() called soon and while anything has a deadline. */
+void worker_need_tick(struct worker *w);
+
+uint64_t now_msec(void);
+
+#endif
