@@ -145,7 +145,6 @@ static uint64_t bucket_drain(struct ram_pool *pool, struct limbo *bucket,
 		}
 		freed++;
 	}
-	atomic_fetch_sub(&b->pending, freed);
 	for (level = 1; level <= LEVEL_MAX; level++) {
 		b->dead_count += bucket->level[level].count;
 		list_splice(pool->meta, &b->dead[level], &bucket->level[level]);
@@ -153,6 +152,8 @@ static uint64_t bucket_drain(struct ram_pool *pool, struct limbo *bucket,
 	atomic_fetch_add(&b->landing_used, kept);
 	if (count > bucket->swaps)
 		charge_freed(pool, count - bucket->swaps);
+	/* Last: who sees nothing pending must find it free and uncharged. */
+	atomic_fetch_sub(&b->pending, freed);
 	bucket->count = bucket->swaps = 0;
 	return count;
 }
