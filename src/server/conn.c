@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "check.h"
+#include "handshake.h"
 #include "log.h"
 #include "stream.h"
 
@@ -39,6 +41,46 @@ static void tune(int fd, bool local)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* Each socket may hold so much in either direction that all together stay within
+ * the memory that the server has for them: the kernel doubles what it is told.
+ * While there are few, the kernel's own bounds are tighter. */
+#define SHARE_FEW (2u << 20)
+#define SHARE_LEAST (8u << 10)
+
+static uint32_t share_now(struct server *s)
+{
+	uint64_t n = 1;
+
+	/* In steps, so that it changes seldom. */
+	while (n < atomic_load(&s->connections))
+		n *= 2;
+	return max_u64(min_u64(s->socket_memory / 4 / n, SHARE_FEW),
+		       SHARE_LEAST);
+}
+
+static void share(struct conn *c, uint32_t bytes)
+{
+	const int size = bytes;
+
+	setsockopt(c->io.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(c->io.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
+void conns_share(struct worker *w)
+{
+	uint32_t bytes = share_now(w->server);
+	struct conn *c;
+
+	if (bytes == w->socket_share)
+		return;
+	/* Never back to the kernel's own: that cannot be asked for. */
+	if (w->socket_share == 0 && bytes == SHARE_FEW)
+		return;
+	w->socket_share = bytes;
+	TAILQ_FOREACH(c, &w->conns, link)
+	share(c, bytes);
 }
 
 /* Too many have begun and not finished: the oldest of this worker gives way. */
@@ -74,11 +116,15 @@ void conn_new(struct worker *w, struct arrival *a)
 	}
 	c->worker = w;
 	c->id = a->id;
+	c->address = a->address;
+	c->local = a->local;
 	c->state = CONN_HANDSHAKE;
 	c->parked_end = &c->parked;
 	c->deadline = now_msec() + w->server->options->handshake_msec;
 	io_plain(&c->io, a->fd);
 	tune(a->fd, a->local);
+	if (w->socket_share)
+		share(c, w->socket_share);
 	event_assign(&c->readable, w->base, a->fd, EV_READ | EV_PERSIST,
 		     on_readable, c);
 	event_assign(&c->writable, w->base, a->fd, EV_WRITE | EV_PERSIST,
@@ -92,6 +138,7 @@ void conn_new(struct worker *w, struct arrival *a)
 	return;
 fail:
 	close(a->fd);
+	addresses_leave(&w->server->addresses, &a->address);
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
 	if (c) {
@@ -129,6 +176,9 @@ void conn_close(struct conn *c, const char *why)
 	io_close(&c->io);
 	outq_drop(&c->out, &w->outs);
 	TAILQ_REMOVE(&w->conns, c, link);
+	if (c->in_session)
+		sessions_leave(&w->server->sessions, &c->session);
+	addresses_leave(&w->server->addresses, &c->address);
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
 	free(c->stash);
@@ -166,7 +216,8 @@ static void arm(struct event *event, bool *armed, bool wanted)
 /* State and queue say which events matter; nothing else arms any. */
 static void arm_events(struct conn *c)
 {
-	bool hungry = c->state != CONN_DRAIN && !c->stalled && !conn_full(c);
+	bool hungry = c->state != CONN_DRAIN && !c->stalled &&
+		      !c->lookup_waits && !conn_full(c);
 
 	arm(&c->readable, &c->reading, hungry);
 	arm(&c->writable, &c->writing, c->out.first != NULL);
@@ -195,7 +246,8 @@ static int settle(struct conn *c)
 
 	/* Room in the queue lets requests go on that were read already. */
 	while (!error && c->stash_len > 0 && c->stash_len != before &&
-	       !c->stalled && !conn_full(c) && c->state != CONN_DRAIN) {
+	       !c->stalled && !c->lookup_waits && !conn_full(c) &&
+	       c->state != CONN_DRAIN) {
 		before = c->stash_len;
 		error = stream_use_stash(c);
 		if (!error)
@@ -240,6 +292,18 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (settle(c))
+		conn_close(c, c->why);
+}
+
+void conn_session_ready(struct conn *c)
+{
+	int error;
+
+	c->lookup_waits = false;
+	error = handshake_session_ready(c);
+	if (!error)
+		error = settle(c);
+	if (error)
 		conn_close(c, c->why);
 }
 

@@ -60,6 +60,10 @@ struct conn {
 	uint64_t id;
 	uint64_t deadline; /* msec: of the handshake, or of draining */
 	char *peer;
+	struct address address;
+	bool local; /* a Unix socket */
+	bool in_session, lookup_waits;
+	struct proto_session session; /* valid if in_session */
 
 	struct proto_handshake *handshake; /* NULL once it is over */
 	struct proto_terms terms;
@@ -96,6 +100,12 @@ void conn_stop(struct conn *c);
 
 /* End it, now, whatever is under way. */
 void conn_close(struct conn *c, const char *why);
+
+/* Its device's older connections are gone: let it in. May be gone. */
+void conn_session_ready(struct conn *c);
+
+/* Tell sockets how much memory is theirs, when that has changed. */
+void conns_share(struct worker *w);
 
 /* Remember that it wants to be resumed when the store says so. */
 void conn_wait(struct conn *c);

@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "stream.h"
+#include "takeover.h"
 
 static int queue_output(struct conn *c)
 {
@@ -20,22 +21,11 @@ static int queue_output(struct conn *c)
 	return 0;
 }
 
-static void answer_lookup(struct conn *c)
+static void found(struct conn *c, const struct export *e)
 {
-	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
-	const struct export *e =
-		exports_find(&c->worker->server->exports, l->name);
-	char text[160], clean[120];
 	struct proto_export facts = {0};
+	char text[160];
 
-	if (!e) {
-		log_escape(l->name, l->name_len, clean, sizeof(clean));
-		log_info("%llu %s: %s: there is no export \"%s\"",
-			 (unsigned long long)c->id, c->peer, l->option, clean);
-		proto_handshake_refuse(c->handshake, NBD_REP_ERR_UNKNOWN,
-				       "there is no such export");
-		return;
-	}
 	export_describe(e, text, sizeof(text));
 	facts.name = e->name;
 	facts.description = text;
@@ -46,9 +36,86 @@ static void answer_lookup(struct conn *c)
 	facts.block_min = 1;
 	facts.block_preferred = RAM_BLOCK;
 	facts.payload_max = PROTO_PAYLOAD_MAX;
-	if (l->purpose == PROTO_FOR_ACCESS)
-		c->export = e;
 	proto_handshake_found(c->handshake, &facts);
+}
+
+static void refuse(struct conn *c, uint32_t rep, const char *text)
+{
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+	char clean[120];
+
+	log_escape(l->name, l->name_len, clean, sizeof(clean));
+	log_info("%llu %s: %s \"%s\": %s", (unsigned long long)c->id, c->peer,
+		 l->option, clean, text);
+	proto_handshake_refuse(c->handshake, rep, text);
+}
+
+/* A connection of a device. It may have to wait for older ones to end. */
+static void enter_session(struct conn *c, const struct proto_session *who)
+{
+	struct sessions *sessions = &c->worker->server->sessions;
+	enum session_answer answer;
+
+	if (c->in_session)
+		sessions_leave(sessions, &c->session);
+	c->in_session = false;
+	answer = sessions_enter(sessions, who, &c->address);
+	switch (answer) {
+	case SESSION_IN:
+	case SESSION_TAKEOVER:
+		c->in_session = true;
+		c->session = *who;
+		if (answer == SESSION_IN)
+			found(c, c->export);
+		else if (takeover_begin(c, who))
+			refuse(c, NBD_REP_ERR_POLICY, "no memory");
+		else
+			c->lookup_waits = true;
+		break;
+	case SESSION_OLD:
+		refuse(c, NBD_REP_ERR_POLICY,
+		       "the session has a higher epoch already");
+		break;
+	case SESSION_FOREIGN:
+		refuse(c, NBD_REP_ERR_POLICY,
+		       "the session was opened by somebody else");
+		break;
+	case SESSION_NO_MEMORY:
+		refuse(c, NBD_REP_ERR_POLICY, "no memory for a session");
+		break;
+	}
+}
+
+int handshake_session_ready(struct conn *c)
+{
+	/* A still higher epoch may have come meanwhile. */
+	if (sessions_current(&c->worker->server->sessions, &c->session))
+		found(c, c->export);
+	else
+		refuse(c, NBD_REP_ERR_POLICY,
+		       "the session has a higher epoch already");
+	return c->stash_len > 0 ? stream_use_stash(c) : stream_use(c, NULL, 0);
+}
+
+static void answer_lookup(struct conn *c)
+{
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+	const struct export *e =
+		exports_find(&c->worker->server->exports, l->name);
+
+	if (!e) {
+		refuse(c, NBD_REP_ERR_UNKNOWN, "there is no such export");
+		return;
+	}
+	if (l->purpose != PROTO_FOR_ACCESS) {
+		found(c, e);
+		return;
+	}
+	c->export = e;
+	if (l->has_session)
+		enter_session(c, &l->session);
+	else
+		found(c, e);
 }
 
 /* One after the other; the codec says when its buffer is full, and asks again
@@ -95,7 +162,10 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 				return -1;
 			break;
 		case PROTO_LOOKUP:
-			answer_lookup(c);
+			if (!c->lookup_waits)
+				answer_lookup(c);
+			if (c->lookup_waits)
+				return 0;
 			break;
 		case PROTO_LIST:
 			if (answer_list(c))

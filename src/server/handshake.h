@@ -9,4 +9,7 @@
  * Negative: the connection has to end, conn->why says why. */
 int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used);
 
+/* The session that was waited for is free now. Negative as above. */
+int handshake_session_ready(struct conn *c);
+
 #endif

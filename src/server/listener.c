@@ -40,6 +40,21 @@ struct listener {
 
 /* -------------------------------------------------------------- accepting */
 
+static struct address address_of(const struct sockaddr_storage *from)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
+	struct address a = {{0}};
+
+	if (from->ss_family == AF_INET) {
+		a.byte[10] = a.byte[11] = 0xff;
+		memcpy(&a.byte[12], &v4->sin_addr, 4);
+	} else if (from->ss_family == AF_INET6) {
+		memcpy(a.byte, &v6->sin6_addr, 16);
+	}
+	return a;
+}
+
 static void peer_text(const struct sockaddr_storage *from, char *buf,
 		      size_t size)
 {
@@ -73,6 +88,7 @@ static struct worker *least_loaded(struct server *s)
 static void welcome(struct server *s, int fd,
 		    const struct sockaddr_storage *from)
 {
+	struct address address = address_of(from);
 	struct arrival *a;
 
 	if (atomic_load(&s->connections) >= s->options->max_connections) {
@@ -82,13 +98,24 @@ static void welcome(struct server *s, int fd,
 		close(fd);
 		return;
 	}
+	if (!addresses_enter(&s->addresses, &address,
+			     s->options->max_per_address)) {
+		log_warning("%u connections are open from one address, the "
+			    "most there may be; one more is turned away "
+			    "(max-per-address)",
+			    s->options->max_per_address);
+		close(fd);
+		return;
+	}
 	a = calloc(1, sizeof(*a));
 	if (!a) {
 		log_error("no memory for a connection");
+		addresses_leave(&s->addresses, &address);
 		close(fd);
 		return;
 	}
 	a->fd = fd;
+	a->address = address;
 	a->id = atomic_fetch_add(&s->last_id, 1) + 1;
 	a->local = from->ss_family == AF_UNIX;
 	peer_text(from, a->peer, sizeof(a->peer));
@@ -213,6 +240,16 @@ static int open_tcp(struct listener **list, struct server *s,
 	return add(list, s, base, fd) ? 0 : -ENOMEM;
 }
 
+/* A number up to 65535 (the resolver would wrap a larger one), or a name. */
+static bool port_good(const char *port)
+{
+	if (!*port)
+		return false;
+	if (strspn(port, "0123456789") != strlen(port))
+		return true;
+	return strlen(port) <= 5 && atoi(port) <= 65535;
+}
+
 /* "HOST:PORT", "[V6]:PORT", ":PORT", "HOST". */
 static int split(const char *text, char *host, size_t size, const char **port)
 {
@@ -232,7 +269,7 @@ static int split(const char *text, char *host, size_t size, const char **port)
 	} else {
 		end = text + strlen(text);
 	}
-	if ((size_t)(end - begin) >= size || !**port)
+	if ((size_t)(end - begin) >= size || !port_good(*port))
 		return -EINVAL;
 	memcpy(host, begin, end - begin);
 	host[end - begin] = 0;
@@ -295,8 +332,13 @@ static int clear_path(const struct sockaddr_un *address, const char *path)
 {
 	struct stat st;
 
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
+	if (lstat(path, &st) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		log_error("unix:%s: cannot be looked at: %s", path,
+			  strerror(errno));
+		return -EACCES;
+	}
 	if (!S_ISSOCK(st.st_mode)) {
 		log_error("unix:%s: is something else than a socket; move it "
 			  "away or take another path",
@@ -309,7 +351,13 @@ static int clear_path(const struct sockaddr_un *address, const char *path)
 			  path);
 		return -EADDRINUSE;
 	}
-	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (unlink(path) < 0 && errno != ENOENT) {
+		log_error("unix:%s: nobody listens there, but the socket "
+			  "cannot be removed: %s",
+			  path, strerror(errno));
+		return -EACCES;
+	}
+	return 0;
 }
 
 static int open_unix(struct listener **list, struct server *s,

@@ -10,6 +10,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "check.h"
+#include "hostmem.h"
 #include "listener.h"
 #include "log.h"
 #include "options.h"
@@ -113,6 +115,12 @@ static void stop_workers(struct server *s)
 		worker_stop(&s->workers[i]);
 	for (i = 0; i < s->worker_count; i++)
 		worker_join(&s->workers[i]);
+	/* What was sent too late frees itself when it is run; it may send once
+	 * more. */
+	for (i = 0; i < 2 * s->worker_count; i++)
+		worker_run_errands(&s->workers[i % s->worker_count]);
+	for (i = 0; i < s->worker_count; i++)
+		worker_destroy(&s->workers[i]);
 	free(s->workers);
 	s->workers = NULL;
 	s->worker_count = 0;
@@ -181,6 +189,16 @@ static int serve(struct server *s, struct event_base *base)
 	return result;
 }
 
+/* A quarter of what the host keeps for itself. */
+static uint64_t socket_memory(void)
+{
+	struct host_memory host;
+
+	if (host_memory_read(&host))
+		return UINT64_C(256) << 20;
+	return max_u64(UINT64_C(1) << 30, host.total / 10) / 4;
+}
+
 static int run(struct options *o)
 {
 	struct server server = {.options = o};
@@ -192,12 +210,17 @@ static int run(struct options *o)
 		return result;
 	}
 	o->max_connections = connection_limit(o->max_connections);
+	server.socket_memory = socket_memory();
+	addresses_init(&server.addresses);
+	sessions_init(&server.sessions);
 	if (open_pool(&server) == 0 &&
 	    exports_open(&server.exports, o, server.pool) == 0)
 		result = serve(&server, base);
 	exports_close(&server.exports);
 	ram_pool_close(server.pool);
 	event_base_free(base);
+	sessions_destroy(&server.sessions);
+	addresses_destroy(&server.addresses);
 	return result;
 }
 

@@ -7,8 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "addresses.h"
 #include "exports.h"
 #include "options.h"
+#include "sessions.h"
 #include "store.h"
 
 struct worker;
@@ -20,6 +22,11 @@ struct server {
 	struct exports exports;
 	struct worker *workers;
 	unsigned worker_count;
+	uint64_t socket_memory; /* bytes that all sockets together may hold */
+
+	/* With locks of their own. */
+	struct addresses addresses;
+	struct sessions sessions;
 
 	/* Changed by main thread and workers. */
 	_Atomic uint64_t last_id;     /* of a connection */

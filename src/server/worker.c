@@ -49,6 +49,15 @@ void worker_give(struct worker *w, struct arrival *arrival)
 	tell(w);
 }
 
+void worker_send(struct worker *w, struct errand *errand)
+{
+	pthread_mutex_lock(&w->mail_lock);
+	errand->next = w->errands;
+	w->errands = errand;
+	pthread_mutex_unlock(&w->mail_lock);
+	tell(w);
+}
+
 void worker_stop(struct worker *w)
 {
 	atomic_store(&w->stop, true);
@@ -80,6 +89,20 @@ static void take_arrivals(struct worker *w)
 	for (; turned; turned = next) {
 		next = turned->next;
 		conn_new(w, turned);
+	}
+}
+
+void worker_run_errands(struct worker *w)
+{
+	struct errand *list, *next;
+
+	pthread_mutex_lock(&w->mail_lock);
+	list = w->errands;
+	w->errands = NULL;
+	pthread_mutex_unlock(&w->mail_lock);
+	for (; list; list = next) {
+		next = list->next; /* it may free itself */
+		list->run(w, list->arg);
 	}
 }
 
@@ -136,11 +159,15 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	uint64_t count;
 
 	(void)what;
-	atomic_store(&w->told, false);
+	/* In this order: who tells from now on writes again, and what was told
+	 * before is found below. */
 	if (read(fd, &count, sizeof(count)) < 0) {
 		/* Nothing was there; looking does no harm. */
 	}
+	atomic_store(&w->told, false);
 	take_arrivals(w);
+	worker_run_errands(w);
+	conns_share(w);
 	if (atomic_exchange(&w->memory, false))
 		resume_waiting(w);
 }
@@ -265,9 +292,13 @@ int worker_start(struct worker *w, struct server *server, unsigned number)
 
 void worker_join(struct worker *w)
 {
+	pthread_join(w->thread, NULL);
+}
+
+void worker_destroy(struct worker *w)
+{
 	struct arrival *a;
 
-	pthread_join(w->thread, NULL);
 	while ((a = w->arrivals)) {
 		w->arrivals = a->next;
 		close(a->fd);

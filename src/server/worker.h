@@ -25,6 +25,13 @@
 struct conn;
 TAILQ_HEAD(conn_list, conn);
 
+/* Something to be done on a worker's thread; its owner's memory. */
+struct errand {
+	struct errand *next;
+	void (*run)(struct worker *w, void *arg);
+	void *arg;
+};
+
 /* An accepted socket on its way to its worker. */
 struct arrival {
 	struct arrival *next;
@@ -32,6 +39,7 @@ struct arrival {
 	uint64_t id;
 	char peer[80];
 	bool local; /* a Unix socket */
+	struct address address;
 };
 
 struct worker {
@@ -45,6 +53,7 @@ struct worker {
 	int wake_fd; /* eventfd */
 	pthread_mutex_t mail_lock;
 	struct arrival *arrivals; /* guarded by mail_lock; newest first */
+	struct errand *errands;	  /* likewise */
 	_Atomic bool told;	  /* wake_fd has been written to */
 	_Atomic bool memory;	  /* store calls are worth repeating */
 	_Atomic bool stop;
@@ -57,6 +66,7 @@ struct worker {
 	struct out_pool outs;
 	struct conn_list conns;	  /* all; those in the handshake first */
 	struct conn_list waiting; /* for memory, in order of arrival */
+	uint32_t socket_share;	  /* what sockets were told last, see conn.c */
 	bool ticking, stopping;
 	bool active; /* something has come since busy polling looked last */
 	uint64_t stop_by; /* msec; then what is open is cut */
@@ -68,9 +78,18 @@ int worker_start(struct worker *w, struct server *server, unsigned number);
 /* Hand it a connection; takes the arrival over. Any thread. */
 void worker_give(struct worker *w, struct arrival *arrival);
 
-/* Ask it to end its connections and itself; then wait for that. */
+/* Have errand->run() called on its thread, in any order. Any thread; when the
+ * worker has ended before, it is never called. */
+void worker_send(struct worker *w, struct errand *errand);
+
+/* Run what was sent; on its thread, or when that has ended. */
+void worker_run_errands(struct worker *w);
+
+/* Ask it to end its connections and itself; wait for that; and once all workers
+ * have ended, free what it has. */
 void worker_stop(struct worker *w);
 void worker_join(struct worker *w);
+void worker_destroy(struct worker *w);
 
 /* Have worker_tick() called soon and while anything has a deadline. */
 void worker_need_tick(struct worker *w);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See addresses.h. */
+#include "addresses.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct address_count {
+	struct address_count *next;
+	struct address from;
+	unsigned count;
+};
+
+static const struct address local;
+
+void addresses_init(struct addresses *a)
+{
+	memset(a, 0, sizeof(*a));
+	pthread_mutex_init(&a->lock, NULL);
+}
+
+void addresses_destroy(struct addresses *a)
+{
+	struct address_count *c;
+	unsigned i;
+
+	for (i = 0; i < ADDRESS_BUCKETS; i++) {
+		while ((c = a->bucket[i])) {
+			a->bucket[i] = c->next;
+			free(c);
+		}
+	}
+	pthread_mutex_destroy(&a->lock);
+}
+
+/* FNV-1a */
+static struct address_count **find(struct addresses *a,
+				   const struct address *from)
+{
+	struct address_count **at;
+	uint32_t hash = 2166136261u;
+	unsigned i;
+
+	for (i = 0; i < sizeof(from->byte); i++)
+		hash = (hash ^ from->byte[i]) * 16777619u;
+	at = &a->bucket[hash % ADDRESS_BUCKETS];
+	while (*at && memcmp(&(*at)->from, from, sizeof(*from)) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+bool addresses_enter(struct addresses *a, const struct address *from,
+		     unsigned most)
+{
+	struct address_count **at, *c;
+	bool in = false;
+
+	if (most == 0 || memcmp(from, &local, sizeof(local)) == 0)
+		return true;
+	pthread_mutex_lock(&a->lock);
+	at = find(a, from);
+	c = *at;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (c) {
+			c->from = *from;
+			*at = c;
+		}
+	}
+	if (c && c->count < most) {
+		c->count++;
+		in = true;
+	}
+	pthread_mutex_unlock(&a->lock);
+	return in;
+}
+
+void addresses_leave(struct addresses *a, const struct address *from)
+{
+	struct address_count **at, *c;
+
+	pthread_mutex_lock(&a->lock);
+	at = find(a, from);
+	c = *at;
+	if (c && --c->count == 0) {
+		*at = c->next;
+		free(c);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
