@@ -330,16 +330,22 @@ static bool refill_once(struct ram_thread *t, uint32_t want)
 /* A look at everything, others' stocks included. */
 static bool refill_hard(struct ram_thread *t, uint32_t want)
 {
+	bool found;
+
+	wait_look(t, true);
 	block_collect(t->pool, t, true);
 	limbo_push(t);
 	epoch_advance(t->pool);
-	return refill_once(t, want);
+	found = refill_once(t, want);
+	wait_look(t, false);
+	return found;
 }
 
 int block_refill(struct ram_thread *t, uint32_t want)
 {
 	struct ram_pool *pool = t->pool;
 	struct blocks *b = &pool->blocks;
+	bool comes;
 
 	want = min_u64(max_u64(want, 1), pool->landing_piece);
 	if (!wait_others(t)) {
@@ -351,20 +357,20 @@ int block_refill(struct ram_thread *t, uint32_t want)
 	/* Memory is short. In line first, then another look. */
 	if (!wait_join(t))
 		return -EAGAIN;
+	/* Somebody holds landing, or freed blocks wait for their epoch? Asked
+	 * before the look: what is on its way now may be there by then. */
+	comes = atomic_load(&b->pending) > 0 ||
+		atomic_load(&b->landing_used) > 0;
 	if (refill_hard(t, want))
 		goto found;
-	/* Somebody holds landing, or freed blocks wait for their epoch. */
-	if (atomic_load(&b->pending) > 0 || atomic_load(&b->landing_used) > 0) {
+	if (comes) {
 		keeper_wanted(pool);
 		return -EAGAIN;
 	}
-	/* What they held a moment ago is free now, if anything was. */
-	if (refill_hard(t, want))
-		goto found;
 	wait_done(t);
 	return -ENOSPC;
 found:
-	wait_done(t);
+	/* It stays in line, if it was, until its call is through. */
 	keeper_wanted(pool);
 	return 0;
 }

@@ -121,37 +121,44 @@ static bool may_come_back(struct ram_pool *pool)
 	return flight > 0 || atomic_load(&pool->blocks.pending) > 0;
 }
 
+/* Freed blocks stay charged until their epoch is over: help it along. */
+static int charge_again(struct ram_pool *pool, struct ram_disk *disk,
+			struct ram_thread *t, uint64_t n)
+{
+	wait_look(t, true);
+	limbo_push(t);
+	block_collect(pool, t, false);
+	epoch_advance(pool);
+	limbo_drain(pool, NULL);
+	wait_look(t, false);
+	return charge_take(pool, disk, n);
+}
+
 int pool_charge(struct ram_pool *pool, struct ram_disk *disk,
 		struct ram_thread *t, uint64_t n)
 {
 	int error = charge_take(pool, disk, n);
+	bool comes;
 
 	if (error == -ENOSPC) {
-		/* Freed blocks stay charged until their epoch is over. */
-		limbo_push(t);
-		block_collect(pool, t, false);
-		epoch_advance(pool);
-		limbo_drain(pool, NULL);
-		error = charge_take(pool, disk, n);
-	}
-	if (error == -ENOSPC) {
-		/* In line before the last look, so that no wake-up is lost. */
+		/* In line before the last look, so that no wake-up is lost;
+		 * and asked before it, since what is on its way now may have
+		 * come by then. */
 		wait_join(t);
-		if (may_come_back(pool)) {
+		comes = may_come_back(pool);
+		error = charge_again(pool, disk, t, n);
+		if (error == -ENOSPC && comes) {
 			keeper_wanted(pool);
-			error = charge_take(pool, disk, n);
-			if (error == -ENOSPC)
-				return -EAGAIN;
-		} else {
-			error = charge_take(pool, disk, n);
+			return -EAGAIN;
 		}
 	}
+	/* On success it stays in line until its call is through: there may be
+	 * more to wait for. */
+	if (!error)
+		return 0;
 	wait_done(t);
-	if (error) {
-		atomic_fetch_add(&pool->refusals, 1);
-		return -ENOSPC;
-	}
-	return 0;
+	atomic_fetch_add(&pool->refusals, 1);
+	return -ENOSPC;
 }
 
 uint64_t charge_whole(uint64_t size)

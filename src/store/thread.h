@@ -87,6 +87,9 @@ void wait_done(struct ram_thread *t);
 /* True if somebody else is first in line. */
 bool wait_others(struct ram_thread *t);
 
+/* Between these two, what t itself frees does not wake it. */
+void wait_look(struct ram_thread *t, bool begin);
+
 /* Memory came back: the first in line may try. All: whoever waits. */
 void wait_wake_first(struct ram_pool *pool);
 void wait_wake_all(struct ram_pool *pool);

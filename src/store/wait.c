@@ -7,6 +7,15 @@
 #include "pool.h"
 #include "thread.h"
 
+/* Who looks for memory frees some on the way, and need not be told of it: it
+ * would be woken by itself for as long as others hold the rest back. */
+static _Thread_local struct ram_thread *looking;
+
+void wait_look(struct ram_thread *t, bool begin)
+{
+	looking = begin ? t : NULL;
+}
+
 void thread_wake(struct ram_thread *t)
 {
 	lock_take(&t->wake_lock);
@@ -90,7 +99,7 @@ void wait_wake_first(struct ram_pool *pool)
 	if (atomic_load(&pool->waiters_count) == 0)
 		return;
 	lock_take(&pool->waiters_lock);
-	if (pool->waiters)
+	if (pool->waiters && pool->waiters != looking)
 		thread_wake(pool->waiters);
 	lock_drop(&pool->waiters_lock);
 }

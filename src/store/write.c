@@ -8,6 +8,9 @@
 #include "check.h"
 #include "pool.h"
 
+/* A write of no more blocks does not look at what it replaces beforehand. */
+#define FEW_BLOCKS 4
+
 static inline bool refers(uint64_t entry)
 {
 	return entry > ENTRY_UNFETCHED;
@@ -151,6 +154,18 @@ static int fill_cold(struct ram_pool *pool, const struct run *run,
 	return error;
 }
 
+/* What publishing will look at comes into the cache while the payload is
+ * copied: the entries, and the counts of the blocks that they refer to now. */
+static inline void foresee(struct ram_pool *pool, entry_t *entry, uint64_t n)
+{
+	uint64_t i, old;
+
+	for (i = 0; i < n; i++) {
+		old = atomic_load_explicit(&entry[i], memory_order_relaxed);
+		__builtin_prefetch(&pool->meta[refers(old) ? old : 0], 1);
+	}
+}
+
 /* Publish the blocks of a filled run; those that could not be go back. Returns
  * how many were. */
 static unsigned publish_run(struct writer *w, entry_t *entry, struct run run,
@@ -188,7 +203,10 @@ int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 
 	n = (end - 1) / BLOCK_SIZE - first + 1;
 	error = tree_leaf_for_write(disk, t, first, &entry);
-	if (!error)
+	/* So few are charged one by one if need be. */
+	if (!error && n <= FEW_BLOCKS)
+		foresee(pool, entry, n);
+	else if (!error)
 		error = writer_charge(&w, writer_need(&w, entry, n));
 	while (!error && i < n) {
 		error = block_take(t, n - i, &run);
