@@ -26,6 +26,9 @@
 /* How long a client may take to take its last replies. */
 #define DRAIN_MSEC 3000
 
+/* How long it may hold landing that others wait for, and send nothing. */
+#define HOARD_MSEC 2000
+
 static void on_readable(evutil_socket_t fd, short what, void *arg);
 static void on_writable(evutil_socket_t fd, short what, void *arg);
 
@@ -237,6 +240,18 @@ static int flush(struct conn *c)
 	return 0;
 }
 
+/* It has time as long as it takes something, or we have something to do; when
+ * the server stops, so much in all. */
+static void set_drain_deadline(struct conn *c)
+{
+	if (c->deadline &&
+	    (c->worker->stopping || (c->out.sent == c->drained && !c->parked)))
+		return;
+	c->drained = c->out.sent;
+	c->deadline = now_msec() + DRAIN_MSEC;
+	worker_need_tick(c->worker);
+}
+
 /* After anything has happened: send, use what was left over, and see what to
  * wait for. Negative: it is over. */
 static int settle(struct conn *c)
@@ -258,10 +273,7 @@ static int settle(struct conn *c)
 	if (c->state == CONN_DRAIN) {
 		if (!c->out.first && !c->parked)
 			return stream_end(c, "done");
-		if (c->deadline == 0) {
-			c->deadline = now_msec() + DRAIN_MSEC;
-			worker_need_tick(c->worker);
-		}
+		set_drain_deadline(c);
 	}
 	arm_events(c);
 	return 0;
@@ -324,8 +336,25 @@ static bool waited(const struct conn *c, uint64_t now)
 	       (c->parked && now - c->parked->since >= MEMORY_MSEC);
 }
 
+/* Whether it holds landing that others wait for, and does nothing with it. */
+static bool hoards(const struct conn *c, uint64_t now)
+{
+	return c->state == CONN_PAYLOAD && c->payload && !c->stalled &&
+	       now - c->moved >= HOARD_MSEC &&
+	       atomic_load(&c->worker->server->stalled) > 0;
+}
+
 void conn_tick(struct conn *c, uint64_t now)
 {
+	if (c->state == CONN_DRAIN && c->parked)
+		set_drain_deadline(c);
+	if (hoards(c, now)) {
+		log_info("%llu %s: holds memory for a payload that does not "
+			 "come, while others wait; it is let go",
+			 (unsigned long long)c->id, c->peer);
+		conn_close(c, "its payload does not come");
+		return;
+	}
 	if (c->deadline && now >= c->deadline) {
 		conn_close(c, c->handshake ? "its handshake took too long"
 					   : "it does not take its replies");

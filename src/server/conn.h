@@ -78,9 +78,11 @@ struct conn {
 
 	bool stalled;		/* waits for landing, and reads nothing */
 	uint64_t stalled_since; /* msec */
+	uint64_t moved;		/* msec: payload came last, or was waited for */
 	uint8_t *stash;		/* input that could not be used yet */
 	size_t stash_len;
 
+	uint64_t drained; /* out.sent when the deadline was set last */
 	struct outq out;
 	struct parked *parked, **parked_end;
 	unsigned parked_count;

@@ -267,17 +267,18 @@ static bool name_good(struct options *o, const char *name)
 
 static bool add_export(struct options *o, char *text)
 {
-	char *save = NULL, *name = strtok_r(text, ",", &save), *pair;
+	size_t name_len = strcspn(text, ",");
+	char *save = NULL, *pair, *keys = text + name_len;
 	struct export_options *e;
 	bool good;
 
-	e = new_export(o, name ? name : "", name ? strlen(name) : 0);
+	e = new_export(o, text, name_len);
 	if (!e) {
 		log_error("no memory for an export");
 		return false;
 	}
 	good = name_good(o, e->name);
-	while ((pair = strtok_r(NULL, ",", &save)))
+	for (; (pair = strtok_r(keys, ",", &save)); keys = NULL)
 		good = set_pair(o, export_keys, ARRAY_SIZE(export_keys), e,
 				"-e", pair) &&
 		       good;

@@ -224,6 +224,7 @@ int outq_flush(struct outq *q, struct out_pool *pool, struct io *io,
 		collect(&g, q, disk, thread);
 		put = io_writev(io, g.iov, g.pieces);
 		error = put < 0 ? (int)put : sent(q, pool, &g, put);
+		q->sent += put > 0 ? put : 0;
 		while (g.views > 0)
 			ram_view_release(&g.view[--g.views], thread);
 		if (error)

@@ -34,6 +34,7 @@ struct out_pool {
 struct outq {
 	struct out *first, *last;
 	unsigned count;
+	uint64_t sent; /* bytes, in all */
 };
 
 /* Append an item with room for head_len bytes, which the caller fills at once

@@ -29,10 +29,11 @@ struct server {
 	struct sessions sessions;
 
 	/* Changed by main thread and workers. */
-	_Atomic uint64_t last_id;     /* of a connection */
-	_Atomic uint32_t connections; /* open now */
-	_Atomic uint32_t unfinished;  /* of them, in the handshake */
-	_Atomic bool stopping;
+	_Atomic uint64_t last_id;      /* of a connection */
+	_Atomic uint32_t connections;  /* open now */
+	_Atomic uint32_t unfinished;   /* of them, in the handshake */
+	_Atomic uint64_t landing_turn; /* who may use the last piece; 0: free */
+	_Atomic uint32_t stalled;      /* connections that wait for landing */
 };
 
 #endif

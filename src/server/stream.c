@@ -13,10 +13,15 @@
 
 /* Staged at a time, as payload arrives; published together, a piece. */
 #define STAGE_MOST (UINT64_C(1) << 20)
+#define STAGE_LEAST (UINT64_C(256) << 10)
 
 /* How much of the input buffer is offered to the socket when only headers are
  * expected, so that what has to be stashed stays small. */
 #define INPUT_USUAL (64u << 10)
+
+/* From here on payloads are received where they will stay. */
+#define BULK (128u << 10)
+#define INPUT_BULK (4u << 10)
 
 int stream_end(struct conn *c, const char *why)
 {
@@ -47,10 +52,42 @@ static void payload_free(struct conn *c, struct payload *payload)
 /* The stream stands still until the store has memory. */
 static void stall(struct conn *c)
 {
-	if (!c->stalled)
+	/* Since the first time, however often it is tried. */
+	if (!c->stalled_since)
 		c->stalled_since = now_msec();
+	if (!c->stalled)
+		atomic_fetch_add(&c->worker->server->stalled, 1);
 	c->stalled = true;
 	conn_wait(c);
+}
+
+static void unstall(struct conn *c)
+{
+	if (c->stalled)
+		atomic_fetch_sub(&c->worker->server->stalled, 1);
+	c->stalled = false;
+}
+
+/* One connection at a time may use the last piece of landing, until its own is
+ * whole. */
+static bool take_turn(struct conn *c)
+{
+	_Atomic uint64_t *turn = &c->worker->server->landing_turn;
+	uint64_t nobody = 0;
+
+	return atomic_load(turn) == c->id ||
+	       atomic_compare_exchange_strong(turn, &nobody, c->id);
+}
+
+static bool has_turn(struct conn *c)
+{
+	return atomic_load(&c->worker->server->landing_turn) == c->id;
+}
+
+static void end_turn(struct conn *c)
+{
+	if (has_turn(c))
+		atomic_store(&c->worker->server->landing_turn, 0);
 }
 
 static int park(struct conn *c, const struct proto_request *request,
@@ -92,6 +129,8 @@ void stream_drop(struct conn *c)
 	stream_drop_parked(c);
 	payload_free(c, c->payload);
 	c->payload = NULL;
+	end_turn(c);
+	unstall(c);
 }
 
 /* Answer a write that is through, or failed. */
@@ -160,6 +199,7 @@ static void refuse_payload(struct conn *c, int error)
 {
 	payload_free(c, c->payload);
 	c->payload = NULL;
+	end_turn(c);
 	c->error = error;
 	c->error_text = error == -ENOSPC ? "the memory of the pool is used up"
 					 : NULL;
@@ -172,18 +212,40 @@ static bool wants_stage(const struct conn *c)
 	       (!c->payload || c->payload->filled == c->payload->view.len);
 }
 
+/* How much to stage: not what is claimed, but in proportion to what came. */
+static uint64_t stage_size(const struct conn *c)
+{
+	uint64_t came = 0;
+	const struct payload *p;
+
+	for (p = c->payload; p; p = p->next)
+		came += p->view.len;
+	return min_u64(c->piece_left,
+		       min_u64(max_u64(came, STAGE_LEAST), STAGE_MOST));
+}
+
+static int stage_view(struct conn *c, struct ram_view *view)
+{
+	uint64_t off = c->request.offset + c->request.length - c->payload_left;
+	struct ram_thread *ram = c->worker->ram;
+	uint64_t len = stage_size(c);
+	int error;
+
+	error = ram_disk_stage(c->export->disk, ram, len, off,
+			       has_turn(c) ? RAM_LAST : 0, view);
+	if (error == -EAGAIN && !has_turn(c) && take_turn(c))
+		error = ram_disk_stage(c->export->disk, ram, len, off, RAM_LAST,
+				       view);
+	return error;
+}
+
 /* A place for the next bytes. 0; 1: the stream stalls; or it was refused, and
  * the state is another. */
 static int stage(struct conn *c)
 {
-	uint64_t off = c->request.offset + c->request.length - c->payload_left;
 	struct payload *p = malloc(sizeof(*p));
-	int error = -ENOMEM;
+	int error = p ? stage_view(c, &p->view) : -ENOMEM;
 
-	if (p)
-		error = ram_disk_stage(c->export->disk, c->worker->ram,
-				       min_u64(c->piece_left, STAGE_MOST), off,
-				       &p->view);
 	if (error)
 		free(p);
 	if (error == -EAGAIN && !c->expired) {
@@ -197,7 +259,18 @@ static int stage(struct conn *c)
 	p->filled = 0;
 	p->next = c->payload;
 	c->payload = p;
+	c->moved = now_msec();
+	c->stalled_since = 0;
+	worker_need_tick(c->worker);
 	return 0;
+}
+
+/* A write takes effect when its payload is whole; one that is longer than a
+ * piece, piece by piece. */
+static uint64_t piece(const struct conn *c)
+{
+	return min_u64(c->payload_left,
+		       ram_pool_piece(c->worker->server->pool));
 }
 
 /* n more bytes of payload are in their place. */
@@ -209,9 +282,13 @@ static int payload_came(struct conn *c, uint64_t n)
 	payload->filled += n;
 	c->payload_left -= n;
 	c->piece_left -= n;
-	if (c->piece_left > 0)
+	if (c->piece_left > 0) {
+		c->moved = now_msec();
 		return 0;
+	}
 	error = execute_publish(c, payload);
+	if (error != -EAGAIN || c->payload_left == 0)
+		end_turn(c);
 	if (c->payload_left > 0) {
 		/* A piece of a very long write. */
 		if (error == -EAGAIN && !c->expired) {
@@ -224,7 +301,7 @@ static int payload_came(struct conn *c, uint64_t n)
 		}
 		payload_free(c, payload);
 		c->payload = NULL;
-		c->piece_left = min_u64(c->payload_left, RAM_PIECE);
+		c->piece_left = piece(c);
 		return 0;
 	}
 	c->payload = NULL;
@@ -313,7 +390,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 	}
 	c->state = CONN_PAYLOAD;
 	c->payload_left = c->request.payload;
-	c->piece_left = min_u64(c->payload_left, RAM_PIECE);
+	c->piece_left = piece(c);
 	return 0;
 }
 
@@ -460,12 +537,14 @@ int stream_resume(struct conn *c)
 	int error = repeat_parked(c);
 
 	if (!error && c->stalled) {
-		c->stalled = false;
+		unstall(c);
 		error = c->stash_len > 0 ? stream_use_stash(c)
 					 : stream_use(c, NULL, 0);
 	}
-	if (!c->stalled)
+	if (!c->stalled) {
 		c->expired = false;
+		c->stalled_since = 0;
+	}
 	return error;
 }
 
@@ -495,6 +574,10 @@ int stream_read(struct conn *c)
 		}
 		if (c->state == CONN_HANDSHAKE)
 			room = INPUT_USUAL;
+		/* After a large write comes another: its payload should go to
+		 * its own place and not by way of here. */
+		if (c->request.length >= BULK && c->state != CONN_HANDSHAKE)
+			room = kept + INPUT_BULK;
 		iov[n].iov_base = w->input + kept;
 		iov[n++].iov_len = room - kept;
 	}

@@ -129,7 +129,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	TAILQ_FOREACH_SAFE(c, &w->conns, link, next)
 	{
-		more = more || c->deadline || c->is_waiting;
+		more = more || c->deadline || c->is_waiting || c->payload;
 		conn_tick(c, now);
 	}
 	w->ticking = false;

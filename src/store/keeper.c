@@ -278,9 +278,22 @@ static bool tend(struct ram_pool *pool)
 	return false;
 }
 
+/* Payloads wait for a place: say when a piece has one. */
+static void tell_of_landing(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+
+	if (atomic_load(&b->landing_used) + 2 * pool->landing_piece >
+	    b->landing)
+		return;
+	atomic_store(&pool->landing_wanted, false);
+	wait_wake_all(pool);
+}
+
 static bool has_work(struct ram_pool *pool)
 {
 	return atomic_load(&pool->blocks.pending) > 0 ||
+	       atomic_load(&pool->landing_wanted) ||
 	       atomic_load(&pool->waiters_count) > 0;
 }
 
@@ -302,6 +315,10 @@ static void step(struct ram_pool *pool, int *pause)
 	}
 	if (waiters)
 		wait_wake_first(pool);
+	if (atomic_load(&pool->landing_wanted)) {
+		waiters = true;
+		tell_of_landing(pool);
+	}
 	lock_drop(&pool->keeper_lock);
 	if (more)
 		*pause = 0;
@@ -423,6 +440,8 @@ void ram_pool_tidy(struct ram_pool *pool)
 	while (tend(pool))
 		;
 	pool->at_once = false;
+	if (atomic_load(&pool->landing_wanted))
+		tell_of_landing(pool);
 	lock_drop(&pool->keeper_lock);
 	wait_wake_first(pool);
 }

@@ -235,6 +235,10 @@ static int open_sized(struct ram_pool *pool,
 
 static void locks_init(struct ram_pool *pool)
 {
+	unsigned i;
+
+	for (i = 0; i < TABLE_LOCKS; i++)
+		lock_init(&pool->table_locks[i], RANK_TABLES);
 	lock_init(&pool->freeze_lock, RANK_FREEZE);
 	lock_init(&pool->charge.lock, RANK_CHARGE);
 	lock_init(&pool->slots.lock, RANK_DISKS);
@@ -323,6 +327,8 @@ void ram_pool_close(struct ram_pool *pool)
 		munmap((void *)pool->zeroes, RUN_BLOCKS * BLOCK_SIZE);
 	backing_close(&pool->backing);
 	pthread_mutex_destroy(&pool->cold_mutex);
+	for (i = 0; i < TABLE_LOCKS; i++)
+		lock_destroy(&pool->table_locks[i]);
 	lock_destroy(&pool->freeze_lock);
 	lock_destroy(&pool->charge.lock);
 	lock_destroy(&pool->slots.lock);

@@ -13,6 +13,8 @@
 #include "slots.h"
 #include "thread.h"
 
+#define TABLE_LOCKS 64
+
 struct ram_pool {
 	/* Fixed after open. */
 	struct backing backing;
@@ -35,12 +37,16 @@ struct ram_pool {
 
 	pthread_mutex_t cold_mutex; /* one write through the file at a time */
 
+	/* By number of the table that is copied or moved from. */
+	struct lock table_locks[TABLE_LOCKS];
+
 	struct lock threads_lock;
 	struct ram_thread *threads; /* guarded by threads_lock */
 
 	struct lock waiters_lock;
 	struct ram_thread *waiters, *waiters_tail; /* guarded by waiters_lock */
 	_Atomic unsigned waiters_count;
+	_Atomic bool landing_wanted; /* a payload waits for a place */
 
 	/* The registration of calls that have none of their own; used only
 	 * under the lock of the list of disks. */

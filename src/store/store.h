@@ -275,12 +275,22 @@ void ram_view_copy(const struct ram_view *view, void *buf);
  * if it has none). A stage that was not published has no effect. */
 void ram_view_release(struct ram_view *view, struct ram_thread *thread);
 
+#define RAM_LAST 1u /* this may draw on the last piece's worth of landing */
+
+/* Bytes that one payload may hold of landing at a time: RAM_PIECE, or a quarter
+ * of landing in a small pool. */
+uint64_t ram_pool_piece(struct ram_pool *pool);
+
 /* Lend a place for a payload: blocks in as long runs as there are, seen by
- * nobody; as much of [off, off+len) as RAM_VIEW_MAX pieces and RAM_PIECE hold.
- * The receiver fills all view->len bytes, then publishes, then releases.
+ * nobody; as much of [off, off+len) as RAM_VIEW_MAX pieces and a piece hold.
+ * The receiver fills all view->len bytes, then publishes, then releases. So that
+ * of many who hold a part of what they need one can always finish, the last
+ * piece's worth of landing is only for whom the caller lets pass RAM_LAST: one
+ * at a time, until its payload is whole.
  * -EAGAIN and -ENOSPC change nothing; -EROFS, -EINVAL. */
 int ram_disk_stage(struct ram_disk *disk, struct ram_thread *thread,
-		   uint64_t len, uint64_t off, struct ram_view *view);
+		   uint64_t len, uint64_t off, unsigned flags,
+		   struct ram_view *view);
 
 /* Make what was received the disk's, block by block, each whole. -EAGAIN
  * (frozen, memory) and -ENOSPC (a snapshot or trim came between) leave the rest

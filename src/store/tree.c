@@ -141,10 +141,18 @@ static int root_exchange(struct ram_disk *disk, struct ram_thread *t,
 	return error;
 }
 
+/* Whether `old` is still what stands there. */
+static bool still_there(struct ram_disk *disk, entry_t *parent, uint64_t old,
+			unsigned level)
+{
+	return parent ? load(parent) == old
+		      : atomic_load(&disk->root) == root_make(old, level);
+}
+
 /* Put a table of our own where `old` is: in *parent, or in the root (parent
  * NULL). 0 also when another thread was faster: the caller looks again. */
-static int table_own(struct ram_disk *disk, struct ram_thread *t,
-		     entry_t *parent, uint64_t old, unsigned level)
+static int table_replace(struct ram_disk *disk, struct ram_thread *t,
+			 entry_t *parent, uint64_t old, unsigned level)
 {
 	struct ram_pool *pool = disk->pool;
 	enum make how = how_to_make(pool, old);
@@ -183,6 +191,25 @@ uncharge:
 	if (how != MAKE_MOVE)
 		charge_settle(pool, disk, 1, 1);
 	return error == -EEXIST ? 0 : error;
+}
+
+/* One at a time for each old table, whichever disks they come for: moving hands
+ * over what it points at, and who copied it at the same time would count uses
+ * of blocks that are gone. Only the first write below a table that is not ours
+ * comes by here. */
+static int table_own(struct ram_disk *disk, struct ram_thread *t,
+		     entry_t *parent, uint64_t old, unsigned level)
+{
+	struct lock *lock = &disk->pool->table_locks[old % TABLE_LOCKS];
+	int error = 0;
+
+	if (!refers(old))
+		return table_replace(disk, t, parent, old, level);
+	lock_take(lock);
+	if (still_there(disk, parent, old, level))
+		error = table_replace(disk, t, parent, old, level);
+	lock_drop(lock);
+	return error;
 }
 
 int tree_entry_for_write(struct ram_disk *disk, struct ram_thread *t,

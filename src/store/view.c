@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "disk.h"
+#include "keeper.h"
 #include "tree.h"
 #include "write.h"
 
@@ -230,8 +231,28 @@ static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 	return 0;
 }
 
+uint64_t ram_pool_piece(struct ram_pool *pool)
+{
+	return min_u64(RAM_PIECE, pool->landing_piece * BLOCK_SIZE);
+}
+
+/* Whether landing has room for so many bytes and the last piece besides. Such
+ * waiting is not in line: those who only swap blocks need not stand behind it. */
+static bool landing_has_room(struct ram_pool *pool, uint64_t len)
+{
+	uint64_t want = div_up(len, BLOCK_SIZE) + 1 + pool->landing_piece;
+
+	if (atomic_load(&pool->blocks.landing_used) + want <=
+	    pool->blocks.landing)
+		return true;
+	atomic_store(&pool->landing_wanted, true);
+	keeper_wanted(pool);
+	return atomic_load(&pool->blocks.landing_used) + want <=
+	       pool->blocks.landing;
+}
+
 int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
-		   uint64_t off, struct ram_view *view)
+		   uint64_t off, unsigned flags, struct ram_view *view)
 {
 	struct writer w = {.disk = disk, .thread = t};
 	int error;
@@ -249,10 +270,11 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		error = -EINVAL;
 	if (error || len == 0)
 		goto out;
-	len = min_u64(len,
-		      min_u64(RAM_PIECE, t->pool->landing_piece * BLOCK_SIZE));
-	/* No more than the fewest pieces hold, whatever the runs are, would be
-	 * little; charge for all and give back what was not staged. */
+	len = min_u64(len, ram_pool_piece(t->pool));
+	if (!(flags & RAM_LAST) && !landing_has_room(t->pool, len)) {
+		error = -EAGAIN;
+		goto out;
+	}
 	error = stage_charge(&w, len, off);
 	if (error)
 		goto out;

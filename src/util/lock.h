@@ -13,6 +13,7 @@
 enum lock_rank {
 	RANK_FREEZE = 1, /* one clone, snapshot, rollback or shrink at a time */
 	RANK_KEEPER,	 /* one housekeeping step at a time */
+	RANK_TABLES,	 /* putting a table in the place of another */
 	RANK_DISKS,	 /* the list of disks, slots, roots */
 	RANK_THREADS,	 /* which threads are registered */
 	RANK_BLOCKS,	 /* free runs and the limbo of freed blocks */

@@ -8,12 +8,14 @@ requires_command nm readelf
 
 util=$abs_top_builddir/src/util/.libs/libutil.a
 store=$abs_top_builddir/src/store/.libs/libstore.a
-for lib in "$util" "$store" "$plugin"; do
+proto=$abs_top_builddir/src/proto/.libs/libproto.a
+for lib in "$util" "$store" "$proto" "$plugin"; do
 	# libtool puts convenience libraries here or there.
 	[ -f "$lib" ] || [ -f "${lib/.libs\//}" ] || fail "$lib is missing"
 done
 [ -f "$util" ] || util=${util/.libs\//}
 [ -f "$store" ] || store=${store/.libs\//}
+[ -f "$proto" ] || proto=${proto/.libs\//}
 
 faults=0
 
@@ -39,7 +41,7 @@ must_not()
 	fi
 }
 
-for lib in "$util" "$store"; do
+for lib in "$util" "$store" "$proto"; do
 	[ "$(undefined "$lib" | wc -l)" -gt 0 ] || fail "nm told nothing of $lib"
 	must_not "$lib" "uses sockets" \
 		'socket|socketpair|connect|bind|listen|accept4?|send(to|msg|mmsg|file)?|recv(from|msg|mmsg)?|shutdown|getaddrinfo|gethostby.*|[gs]etsockopt'
@@ -49,6 +51,12 @@ for lib in "$util" "$store"; do
 	must_not "$lib" "needs a foreign library" \
 		'event_.*|evbuffer_.*|bufferevent_.*|SSL_.*|BIO_.*|EVP_.*|ERR_.*|gnutls_.*|nbdkit_.*|nbd_.*|json_.*|ZSTD_.*|nl_.*|nla_.*|genl_.*|sd_.*'
 done
+
+# Bytes in, items out: one object is allocated, and nothing is waited for.
+must_not "$proto" "allocates" \
+	'malloc|realloc|reallocarray|.*memalign|aligned_alloc|v?asprintf|strn?dup|mmap'
+must_not "$proto" "waits or looks at a clock" \
+	'pthread_.*|time|clock_.*|gettimeofday|.*sleep|p?poll|p?select|epoll_.*|open(64)?|read|write|close'
 
 # The plugin shows one function and needs the C library alone.
 shown=$(nm -D --defined-only --format=posix "$plugin" |

@@ -27,6 +27,7 @@ struct entry {
 struct held_view {
 	struct ram_view view;
 	uint8_t *bytes; /* as they were when it was lent; NULL: free */
+	bool busy;	/* being published */
 	bool stage;	/* not published yet, bytes is the payload */
 	unsigned entry; /* whose it is */
 	uint64_t since; /* step in which it was lent */
@@ -109,17 +110,16 @@ static void views_drop(void *arg)
 	struct run *run = arg;
 
 	for (unsigned i = 0; i < VIEWS_MAX; i++)
-		view_drop(run, &run->view[i]);
+		if (!run->view[i].busy)
+			view_drop(run, &run->view[i]);
 }
 
-/* A pool that is nearly full may have to wait for the views that we hold. */
+/* Nobody waits with views in hand: it may be those that it waits for. */
 static void open_pool(struct run *run)
 {
 	env_open(&run->env, run->folder, run->pool_size, 0);
-	if (run->tight) {
-		run->env.starved = views_drop;
-		run->env.arg = run;
-	}
+	run->env.starved = views_drop;
+	run->env.arg = run;
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -605,10 +605,12 @@ static void stage_publish(struct run *run, struct held_view *held)
 		view_drop(run, held);
 		return;
 	}
+	held->busy = true;
 	if (run->tight)
 		rc = ram_view_publish(&held->view);
 	else
 		rc = env_publish(&run->env, &held->view);
+	held->busy = false;
 	if (rc == -EAGAIN || rc == -ENOSPC) {
 		CHECK(run->tight);
 		old = model_copy(entry->model);
@@ -716,7 +718,8 @@ static void op_outside(struct run *run)
 		CHECK_RC(
 			ram_disk_write(entry->disk, thread, run->buf, len, off),
 			-EINVAL);
-		CHECK_RC(ram_disk_stage(entry->disk, thread, len, off, &view),
+		CHECK_RC(ram_disk_stage(entry->disk, thread, len, off, RAM_LAST,
+					&view),
 			 -EINVAL);
 		CHECK_RC(ram_disk_zero(entry->disk, thread, len, off, 0,
 				       &cursor),

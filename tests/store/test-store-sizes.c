@@ -36,7 +36,8 @@ static void outside(struct env *env, struct ram_disk *disk, uint64_t len,
 	CHECK(len <= sizeof(buf));
 	CHECK_RC(ram_disk_write(disk, env->thread, buf, len, off), -EINVAL);
 	CHECK_RC(ram_disk_read(disk, env->thread, buf, len, off), -EINVAL);
-	CHECK_RC(ram_disk_stage(disk, env->thread, len, off, &view), -EINVAL);
+	CHECK_RC(ram_disk_stage(disk, env->thread, len, off, RAM_LAST, &view),
+		 -EINVAL);
 	CHECK_RC(ram_disk_zero(disk, env->thread, len, off, 0, &cursor),
 		 -EINVAL);
 }

@@ -492,8 +492,8 @@ int env_stage(struct env *env, struct ram_disk *disk, uint64_t len,
 	unsigned tries = 0;
 	int rc;
 
-	while ((rc = ram_disk_stage(disk, env->thread, len, off, view)) ==
-	       -EAGAIN)
+	while ((rc = ram_disk_stage(disk, env->thread, len, off, RAM_LAST,
+				    view)) == -EAGAIN)
 		env_again(env, &tries);
 	return rc;
 }

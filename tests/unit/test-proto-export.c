@@ -245,6 +245,16 @@ static void malformed(void **state)
 			 strlen(cases[i].text), cases[i].text);
 		talk_check(&plain, in, out, "LOOKUP(INFO disk)");
 	}
+	/* The longest option that is kept, and one byte more. */
+	talk_check(
+		&plain, OPTION("07", "00001040") "00*4160 " GOOD,
+		ANSWER("07", "80000003", "00000023") "'the number of requests "
+						     "does not fit'" GOOD_TOLD,
+		"LOOKUP(INFO disk)");
+	talk_check(&plain, OPTION("07", "00001041") "00*4161 " GOOD,
+		   ANSWER("07", "80000009",
+			  "00000016") "'the option is too long'" GOOD_TOLD,
+		   "LOOKUP(INFO disk)");
 	talk_check(&plain, OPTION("07", "00002000") "00*8192" GOOD,
 		   ANSWER("07", "80000009",
 			  "00000016") "'the option is too long'" GOOD_TOLD,

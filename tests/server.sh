@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# For tests of nbdramd: our own client, starts that must fail. Comes after
+# functions.sh.
+# shellcheck shell=bash
+
+[ -x "$nbdramd" ] || skip "$nbdramd has not been built"
+
+# peer [ARGUMENT...]: run the Python program on standard input with all of
+# peer.py, for the server at $uri. In it: args, the arguments; uri; pid, the
+# server's process; server, "nbdramd" or "nbdkit"; nbdkit(KEY), see below;
+# slow, true if the server is slow because of a sanitizer; scale.
+peer()
+{
+	NBD_URI=${uri:-} PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+import sys
+sys.path[:0] = sys.argv[1:3]
+import socket
+from peer import *
+from nbdkit_differs import DIFFERS
+uri = os.environ["NBD_URI"]
+server, pid, slow, args = (sys.argv[3], sys.argv[4], bool(sys.argv[5]),
+                           sys.argv[6:])
+tcp_uri = os.environ.get("tcp_uri")
+random.seed(int(os.environ["NBDRAM_TEST_SEED"]))
+scale = float(os.environ["NBDRAM_TEST_SCALE"])
+
+def nbdkit(key):
+    assert key in DIFFERS, key
+    return server == "nbdkit"
+
+exec(compile(sys.stdin.read(), "test", "exec"))' \
+		"$abs_top_srcdir/tests" "$abs_top_srcdir/tests/server" \
+		"${server:-nbdramd}" "${pid:-0}" "$sanitizers" "$@"
+}
+
+# everywhere PROGRAM_ARGUMENT... <PROGRAM: run it by peer() with nbdramd on a
+# Unix socket, the same on TCP, and the plugin under nbdkit; each has 64 MiB of
+# memory and a disk of $size (16M).
+everywhere()
+{
+	local server size=${size:-16M}
+	cat >"$tmp/program.py"
+	start_nbdramd --both -m 64M "$size"
+	peer "$@" <"$tmp/program.py" || fail "on a Unix socket"
+	uri=$tcp_uri peer "$@" <"$tmp/program.py" || fail "on TCP"
+	stop_nbdramd
+	command -v "$nbdkit" >/dev/null && [ -f "$plugin" ] || return 0
+	case $sanitizers in
+	*thread*) return 0 ;;
+	esac
+	start_nbdkit "$size" memory=64M
+	server=nbdkit pid=$nbdkit_pid peer "$@" <"$tmp/program.py" ||
+		fail "the plugin under nbdkit"
+	stop_nbdkit || fail "nbdkit: exit status $?"
+}
+
+# wrong STATUS PATTERN ARGUMENT...: nbdramd with these arguments must not start,
+# but end with this status (1: it could not; 2: usage) and one line on standard
+# error that matches the pattern (of grep -E). What it printed is in $tmp/wrong.
+wrong()
+{
+	local want=$1 pattern=$2 status
+	shift 2
+	timeout -k 5 20 "$nbdramd" "$@" >"$tmp/out" 2>"$tmp/wrong" </dev/null
+	status=$?
+	cat "$tmp/out" "$tmp/wrong"
+	[[ $status = $want ]] || fail "exit status $status with: $*"
+	[ ! -s "$tmp/out" ] || fail "something on standard output with: $*"
+	[ "$(wc -l <"$tmp/wrong")" = 1 ] || fail "not one line with: $*"
+	grep -Eq "^[^ ]*nbdramd: .*($pattern)" "$tmp/wrong" ||
+		fail "no '$pattern' in what was said about: $*"
+}
+
+# new_pool: set $pool to the path of a folder that is not there yet, on a tmpfs
+# if there is one.
+new_pool()
+{
+	local parent
+	parent=$(mktemp -d /dev/shm/nbdram-test-XXXXXX 2>/dev/null) ||
+		parent=$(mktemp -d "$tmp/pool-XXXXXX")
+	cleanup_fn rm -rf "$parent"
+	# shellcheck disable=SC2034
+	pool=$parent/p
+}

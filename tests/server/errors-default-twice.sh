@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Two exports for clients that name none.
+. ./functions.sh
+. "$abs_top_srcdir/tests/server.sh"
+
+wrong 2 '2 exports are the default; there can be one' \
+	-e a,size=1M,default=yes -e b,size=1M,default
+wrong 2 '2 exports are the default' -e a,size=1M,default 1M
