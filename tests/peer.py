@@ -479,6 +479,9 @@ class Peer:
         for b, e in request.covered:
             must(end <= b or begin >= e, "chunks overlap")
         request.covered.append((begin, end))
+        if len(data) == request.length:
+            request.data = data
+            return
         if request.data is None:
             request.data = bytearray(request.length)
         request.data[begin:end] = data

@@ -171,8 +171,9 @@ static int status_of(struct conn *c, const struct proto_request *request,
 		return -ENOMEM;
 	n = put_extents(c, request, context->kind, buf, &used);
 	if (n == 0) {
+		/* Not yet; nothing of this context is queued. */
 		free(buf);
-		return execute_error(c, request, -EIO, NULL);
+		return -EAGAIN;
 	}
 	head_len = proto_put_status(&c->terms, request, context, n, last, head);
 	error = queue_head(c, head, head_len, 0, 0);
@@ -182,7 +183,9 @@ static int status_of(struct conn *c, const struct proto_request *request,
 	return error;
 }
 
-static int execute_status(struct conn *c, const struct proto_request *request)
+/* *cursor: how many contexts have been answered. */
+static int execute_status(struct conn *c, const struct proto_request *request,
+			  uint64_t *cursor)
 {
 	uint32_t left = request->contexts;
 	unsigned i;
@@ -192,7 +195,11 @@ static int execute_status(struct conn *c, const struct proto_request *request)
 		if (!(left >> i & 1))
 			continue;
 		left &= ~(1u << i);
+		if (i < *cursor)
+			continue;
 		error = status_of(c, request, i, left == 0);
+		if (!error)
+			*cursor = i + 1;
 	}
 	return error;
 }
@@ -227,7 +234,7 @@ int execute_request(struct conn *c, const struct proto_request *request,
 	case NBD_CMD_READ:
 		return execute_read(c, request);
 	case NBD_CMD_BLOCK_STATUS:
-		return execute_status(c, request);
+		return execute_status(c, request, cursor);
 	case NBD_CMD_TRIM:
 	case NBD_CMD_WRITE_ZEROES:
 		return execute_zero(c, request, cursor);

@@ -104,6 +104,31 @@ int charge_set(struct ram_pool *pool, struct ram_disk *disk, uint64_t own,
 	return error;
 }
 
+uint64_t charge_own(struct ram_pool *pool, struct ram_disk *disk)
+{
+	uint64_t own;
+
+	lock_take(&pool->charge.lock);
+	own = disk->own;
+	lock_drop(&pool->charge.lock);
+	return own;
+}
+
+void charge_recount(struct ram_pool *pool, struct ram_disk *disk,
+		    uint64_t before, uint64_t found)
+{
+	struct charge *c = &pool->charge;
+
+	lock_take(&c->lock);
+	if (disk->own >= before)
+		found += disk->own - before;
+	else
+		found -= min_u64(found, before - disk->own);
+	own_set(c, disk, found);
+	lock_drop(&c->lock);
+	wait_wake_first(pool);
+}
+
 void charge_forget(struct ram_pool *pool, struct ram_disk *disk)
 {
 	charge_set(pool, disk, 0, 0, 0, true);

@@ -48,6 +48,12 @@ void charge_freed(struct ram_pool *pool, uint64_t n);
 int charge_set(struct ram_pool *pool, struct ram_disk *disk, uint64_t own,
 	       uint64_t quota, uint64_t guarantee, bool force);
 
+/* What is counted as the disk's own now; and set it to what a walk has found,
+ * which began when it was `before`. */
+uint64_t charge_own(struct ram_pool *pool, struct ram_disk *disk);
+void charge_recount(struct ram_pool *pool, struct ram_disk *disk,
+		    uint64_t before, uint64_t found);
+
 /* The disk is no more: its promise is void. */
 void charge_forget(struct ram_pool *pool, struct ram_disk *disk);
 

@@ -63,6 +63,7 @@ struct ram_disk *disk_new(struct ram_pool *pool,
 	disk->readonly = image->flags & SLOT_READONLY;
 	disk->state = (enum ram_state)image->state;
 	memcpy(disk->name, image->name, image->name_len);
+	memcpy(disk->origin, image->origin, sizeof(disk->origin));
 	atomic_store(&disk->root, image->root);
 	atomic_store(&disk->size, image->size);
 	return disk;
@@ -231,6 +232,22 @@ int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
 	return error;
 }
 
+void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16])
+{
+	struct ram_disk *disk;
+	uint64_t i;
+
+	for (i = 0; i < pool->slots.capacity; i++) {
+		disk = pool->slots.disk[i];
+		/* Only for these `own` bounds anything. */
+		if (!disk || (disk->quota == 0 && disk->guarantee == 0) ||
+		    memcmp(disk->origin, origin, sizeof(disk->origin)) != 0)
+			continue;
+		disk->recount = true;
+		keeper_recount(pool);
+	}
+}
+
 /* A deleted disk without handles: its tree goes to the housekeeper. */
 static int discard(struct ram_pool *pool, void *arg)
 {
@@ -243,6 +260,7 @@ static int discard(struct ram_pool *pool, void *arg)
 	for (at = &pool->slots.deleted; *at != disk; at = &(*at)->bucket_next)
 		;
 	*at = disk->bucket_next;
+	disk_relative_gone(pool, disk->origin);
 	free(disk);
 	return 0;
 }

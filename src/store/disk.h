@@ -22,6 +22,8 @@ struct ram_disk {
 	_Alignas(64) uint64_t own, quota, guarantee; /* blocks */
 
 	/* Guarded by slots.lock. */
+	bool recount; /* a relative has gone: own may be more by now */
+	uint8_t origin[16];
 	uint64_t number; /* of its slot; SLOT_NONE once deleted */
 	unsigned handles;
 	enum ram_state state;
@@ -84,6 +86,10 @@ int disk_enlist(struct ram_pool *pool, struct layout_slot *image,
 
 /* Blocks that it is guaranteed. */
 uint64_t disk_guarantee(const struct layout_slot *image);
+
+/* A relative of that origin has gone: what it shared may now be somebody's own.
+ * Under slots.lock; keeper.c counts. */
+void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16]);
 
 /* Count what is reachable from the disk (held) and from nowhere else (own), in
  * blocks. Outside every epoch. */

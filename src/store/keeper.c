@@ -11,12 +11,16 @@
 #include <time.h>
 
 #include "check.h"
+#include "disk.h"
 #include "freemap.h"
 #include "pool.h"
 #include "tree.h"
 
 /* How long freed blocks may lie in the limbo of a thread that is idle. */
 #define PAUSE_MSEC 20
+/* After a disk is gone, until its relatives are counted: its tables are dropped
+ * level by level, each in an epoch of its own. */
+#define RECOUNT_MSEC 100
 /* The same while somebody waits for memory. */
 #define PAUSE_SHORT_MSEC 1
 /* Dead tables dropped in one step: some 64 * 512 counts. */
@@ -33,6 +37,13 @@ static uint64_t now_msec(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void keeper_recount(struct ram_pool *pool)
+{
+	atomic_store(&pool->recount_at, now_msec() + RECOUNT_MSEC);
+	atomic_store(&pool->recounts, true);
+	keeper_wanted(pool);
 }
 
 void keeper_init(struct ram_pool *pool)
@@ -72,24 +83,89 @@ static void collect(struct ram_pool *pool, bool with_stock)
 	limbo_drain(pool, NULL);
 }
 
+/* What a writer put into a leaf while a trim took the leaf away is no longer its
+ * disk's own. The disk is known by its owner number; when it has been cloned
+ * meanwhile, its own has begun anew and is right. */
+static void disown_dropped(struct ram_pool *pool, uint32_t owner, unsigned n)
+{
+	struct ram_disk *disk;
+	uint64_t i;
+
+	lock_take(&pool->slots.lock);
+	for (i = 0; i < pool->slots.capacity; i++) {
+		disk = pool->slots.disk[i];
+		if (disk && atomic_load(&disk->owner) == owner) {
+			charge_disown(pool, disk, n);
+			break;
+		}
+	}
+	lock_drop(&pool->slots.lock);
+}
+
 /* Drop tables nobody sees any more. True: there are more. */
 static bool drop_tables(struct ram_pool *pool)
 {
 	struct ram_thread *t = pool->keeper_thread;
-	unsigned level, n;
-	uint32_t block;
+	unsigned level, n, last;
+	uint32_t block, owner;
 
 	for (n = 0; n < DROP_MOST; n++) {
 		block = block_next_dead(pool, &level);
 		if (block == 0)
 			break;
+		owner = atomic_load(&pool->meta[block].owner);
 		ram_epoch_enter(t);
-		tree_drop_table(t, block);
+		last = tree_drop_table(t, block);
 		limbo_push(t);
 		ram_epoch_leave(t);
 		block_free_dead(pool, block);
+		if (last > 0 && level == 1)
+			disown_dropped(pool, owner, last);
 	}
+	if (n > 0)
+		atomic_store(&pool->recount_at, now_msec() + RECOUNT_MSEC);
 	return n == DROP_MOST;
+}
+
+/* The next disk whose own is to be counted, with a handle; NULL: none. */
+static struct ram_disk *next_recount(struct ram_pool *pool)
+{
+	struct ram_disk *disk, *found = NULL;
+	uint64_t i;
+
+	lock_take(&pool->slots.lock);
+	for (i = 0; i < pool->slots.capacity && !found; i++) {
+		disk = pool->slots.disk[i];
+		if (disk && disk->recount) {
+			disk->recount = false;
+			disk->handles++;
+			found = disk;
+		}
+	}
+	if (!found)
+		atomic_store(&pool->recounts, false);
+	lock_drop(&pool->slots.lock);
+	return found;
+}
+
+/* Set one disk's own right, once the tables of its relative are gone. What its
+ * writers do meanwhile is added to the count. True: there may be more. */
+static bool recount_own(struct ram_pool *pool)
+{
+	struct ram_disk *disk;
+	uint64_t before, held, own;
+
+	if (!atomic_load(&pool->recounts) ||
+	    (!pool->at_once && now_msec() < atomic_load(&pool->recount_at)))
+		return false;
+	disk = next_recount(pool);
+	if (!disk)
+		return false;
+	before = charge_own(pool, disk);
+	disk_count(disk, pool->keeper_thread, &held, &own);
+	charge_recount(pool, disk, before, own);
+	ram_disk_put(disk);
+	return true;
 }
 
 /* How much free memory should be populated, in blocks. */
@@ -259,6 +335,10 @@ static bool tend(struct ram_pool *pool)
 		return true;
 	if (pool->sweep && sweep(pool))
 		return true;
+	/* In a hurry: not before the last table is dropped. */
+	if ((!pool->at_once || atomic_load(&pool->blocks.pending) == 0) &&
+	    recount_own(pool))
+		return true;
 	pool->over = weigh_surplus(pool, target, pool->at_once);
 	if (cut(pool))
 		return true;
@@ -294,6 +374,7 @@ static bool has_work(struct ram_pool *pool)
 {
 	return atomic_load(&pool->blocks.pending) > 0 ||
 	       atomic_load(&pool->landing_wanted) ||
+	       atomic_load(&pool->recounts) ||
 	       atomic_load(&pool->waiters_count) > 0;
 }
 

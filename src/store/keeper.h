@@ -23,4 +23,7 @@ bool keeper_stand_in(struct ram_pool *pool);
  * file system has not got it. */
 int keeper_populate(struct ram_pool *pool);
 
+/* Some disk has `recount` set: count its own again, in a while. */
+void keeper_recount(struct ram_pool *pool);
+
 #endif

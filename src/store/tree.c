@@ -265,13 +265,14 @@ int tree_leaf_for_write(struct ram_disk *disk, struct ram_thread *t,
 	return tree_entry_for_write(disk, t, index, 1, entry);
 }
 
-void tree_drop_table(struct ram_thread *t, uint32_t block)
+unsigned tree_drop_table(struct ram_thread *t, uint32_t block)
 {
 	uint64_t *entry = pool_block(t->pool, block);
-	unsigned i;
+	unsigned i, last = 0;
 
 	for (i = 0; i < TABLE_ENTRIES; i++) {
 		if (refers(entry[i]))
-			block_unref(t, entry[i], false);
+			last += block_unref(t, entry[i], false);
 	}
+	return last;
 }

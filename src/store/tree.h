@@ -96,7 +96,7 @@ int tree_leaf_for_write(struct ram_disk *disk, struct ram_thread *t,
 			uint64_t index, entry_t **entry);
 
 /* Drop one table that nobody can see any more: what it points at loses one use.
- * The housekeeper's. */
-void tree_drop_table(struct ram_thread *t, uint32_t block);
+ * Returns for how many that was the last one. The housekeeper's. */
+unsigned tree_drop_table(struct ram_thread *t, uint32_t block);
 
 #endif

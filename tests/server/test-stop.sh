@@ -30,7 +30,7 @@ def go(kind):
     if how == "half a write":
         p.send(p.prepare(WRITE, 0, payload=bytes(2 * MIB))[:MIB])
     elif how == "unread replies":
-        p.send(b"".join(p.prepare(READ, 0, MIB) for i in range(20)))
+        p.send(b"".join(p.prepare(READ, 0, MIB // 4) for i in range(20)))
     elif how == "never read":
         p.send(b"".join(p.prepare(READ, 0, MIB) for i in range(200)))
     elif how == "parked trim":
