@@ -285,6 +285,23 @@ void backing_populate(const struct backing *b, uint64_t block, uint64_t n)
 	madvise(backing_at(b, block), n << BLOCK_SHIFT, MADV_POPULATE_READ);
 }
 
+void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n)
+{
+	unsigned char held[RUN_BLOCKS];
+	uint64_t i, run = 0;
+
+	if (mincore(backing_at(b, block), n << BLOCK_SHIFT, held) < 0)
+		return;
+	for (i = 0; i <= n; i++) {
+		if (i < n && held[i] & 1) {
+			run++;
+		} else if (run > 0) {
+			backing_populate(b, block + i - run, run);
+			run = 0;
+		}
+	}
+}
+
 int backing_punch(const struct backing *b, uint64_t block, uint64_t n)
 {
 	while (fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

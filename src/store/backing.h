@@ -59,6 +59,10 @@ int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
 
+/* The same for those of n blocks that hold memory: no other may be touched, for
+ * that would take some. At most RUN_BLOCKS. */
+void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n);
+
 /* Give memory back; reads as zeroes afterwards. 0 or a negative errno. */
 int backing_punch(const struct backing *b, uint64_t block, uint64_t n);
 

@@ -285,21 +285,14 @@ struct run freemap_take(struct blocks *b, uint32_t most)
 	return run;
 }
 
-bool freemap_unmapped(struct blocks *b, uint64_t *number,
-		      uint64_t held[RUN_BLOCKS / 64])
+bool freemap_unmapped(struct blocks *b, uint64_t *number)
 {
-	const struct group *g;
-	unsigned i;
-
 	*number = map_next(b->unmapped, *number, b->groups, true);
 	if (*number >= b->groups)
 		*number = map_next(b->unmapped, 0, b->groups, true);
 	if (*number >= b->groups)
 		return false;
 	map_set(b->unmapped, *number, false);
-	g = &b->group[*number];
-	for (i = 0; i < RUN_BLOCKS / WORD_BITS; i++)
-		held[i] = ~(g->free[i] & ~g->backed[i]);
 	return true;
 }
 

@@ -30,10 +30,9 @@ unsigned freemap_take_some(struct blocks *b, uint32_t most, struct run *run,
 struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm);
 
 /* The next group from *number on that has blocks which were written through the
- * file and may not be mapped yet; it is taken off the list. `held`: a bit for
- * each of its blocks that holds memory. False: there is none. */
-bool freemap_unmapped(struct blocks *b, uint64_t *number,
-		      uint64_t held[RUN_BLOCKS / 64]);
+ * file and may not be mapped yet; it is taken off the list. False: there is
+ * none. */
+bool freemap_unmapped(struct blocks *b, uint64_t *number);
 void freemap_all_unmapped(struct blocks *b);
 
 /* How many more may be taken. */

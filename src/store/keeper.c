@@ -289,25 +289,17 @@ static bool sweep(struct ram_pool *pool)
 static bool map_more(struct ram_pool *pool)
 {
 	struct blocks *b = &pool->blocks;
-	uint64_t held[RUN_BLOCKS / 64], first;
-	unsigned i, n = 0;
+	uint64_t first;
 	bool found;
 
 	lock_take(&b->lock);
-	found = freemap_unmapped(b, &pool->map_at, held);
+	found = freemap_unmapped(b, &pool->map_at);
 	lock_drop(&b->lock);
 	if (!found)
 		return false;
 	first = pool->map_at * RUN_BLOCKS;
-	for (i = 0; i <= RUN_BLOCKS; i++) {
-		if (i < RUN_BLOCKS && first + i < b->total &&
-		    held[i / 64] >> i % 64 & 1) {
-			n++;
-		} else if (n > 0) {
-			backing_populate(&pool->backing, first + i - n, n);
-			n = 0;
-		}
-	}
+	backing_populate_held(&pool->backing, first,
+			      min_u64(b->total - first, RUN_BLOCKS));
 	return true;
 }
 

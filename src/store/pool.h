@@ -46,7 +46,10 @@ struct ram_pool {
 	struct lock waiters_lock;
 	struct ram_thread *waiters, *waiters_tail; /* guarded by waiters_lock */
 	_Atomic unsigned waiters_count;
-	_Atomic bool recounts; /* some disk\'s own is to be counted again */
+	/* Some disk's own is to be counted again, from recount_at on (msec): when
+	 * what its relative had has been dropped. */
+	_Atomic bool recounts;
+	_Atomic uint64_t recount_at;
 	_Atomic bool landing_wanted; /* a payload waits for a place */
 
 	/* The registration of calls that have none of their own; used only
