@@ -493,7 +493,7 @@ static int make_disk(void)
 /* Use the disk that the pool holds: as it is, grown, or not at all. */
 static int use_disk(void)
 {
-	char size[SIZE_TEXT], old[SIZE_TEXT];
+	char size[SIZE_TEXT], old[SIZE_TEXT], needs[SIZE_TEXT];
 	struct ram_disk_info info;
 	int r;
 
@@ -532,7 +532,7 @@ static int use_disk(void)
 		nbdkit_error("size=%s: no memory to grow the fixed disk in %s "
 			     "from %s; give it more by memory=%s",
 			     size, given.folder, old,
-			     size_text(fixed_needs(given.size), old));
+			     size_text(fixed_needs(given.size), needs));
 	else
 		nbdkit_error("size=%s: cannot change the disk in %s from %s: "
 			     "%s",

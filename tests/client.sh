@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# For tests that talk to the plugin: clients, and looking at its memory. Comes
-# after functions.sh.
+# For tests that talk to the plugin (or, in interop/, to nbdramd): clients, and
+# looking at a server's memory. Comes after functions.sh.
 # shellcheck shell=bash
 
-requires_plugin
+case ${NBDRAM_SERVER:-plugin} in
+plugin) requires_plugin ;;
+*) [ -x "$nbdramd" ] || skip "$nbdramd has not been built" ;;
+esac
 
 # client [ARGUMENT...]: run the Python program on standard input with a libnbd
 # handle `h` that is connected to $uri. In it: args, the arguments; connect(),
@@ -90,10 +93,10 @@ new_pool()
 	pool=$parent/p
 }
 
-# pool_bytes [PID]: what the pool of this nbdkit occupies, as its backing says.
+# pool_bytes [PID]: what the pool of this server occupies, as its backing says.
 pool_bytes()
 {
-	local pid=${1:-$nbdkit_pid} fd
+	local pid=${1:-${server_pid:-$nbdkit_pid}} fd
 	for fd in "/proc/$pid/fd/"*; do
 		case $(readlink "$fd") in
 		/memfd:nbdram* | */pool)
@@ -106,7 +109,7 @@ pool_bytes()
 # private_bytes [PID]: memory of this process's own, the pool not counted.
 private_bytes()
 {
-	awk '/^RssAnon:/ { print $2 * 1024 }' "/proc/${1:-$nbdkit_pid}/status"
+	awk '/^RssAnon:/ { print $2 * 1024 }' "/proc/${1:-${server_pid:-$nbdkit_pid}}/status"
 }
 
 # pool_settled [PID]: true when the pool's memory has not changed for 300 ms:

@@ -11,7 +11,7 @@
 # slow, true if the server is slow because of a sanitizer; scale.
 peer()
 {
-	NBD_URI=${uri:-} PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+	NBD_URI=${uri:-} tcp_uri=${tcp_uri:-} PYTHONDONTWRITEBYTECODE=1 "$python" -c '
 import sys
 sys.path[:0] = sys.argv[1:3]
 import socket
@@ -20,7 +20,7 @@ from nbdkit_differs import DIFFERS
 uri = os.environ["NBD_URI"]
 server, pid, slow, args = (sys.argv[3], sys.argv[4], bool(sys.argv[5]),
                            sys.argv[6:])
-tcp_uri = os.environ.get("tcp_uri")
+tcp_uri = os.environ.get("tcp_uri") or None
 random.seed(int(os.environ["NBDRAM_TEST_SEED"]))
 scale = float(os.environ["NBDRAM_TEST_SCALE"])
 

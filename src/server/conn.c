@@ -360,9 +360,10 @@ void conn_tick(struct conn *c, uint64_t now)
 					   : "it does not take its replies");
 		return;
 	}
-	if (!waited(c, now))
+	if (!c->stalled && !c->parked)
 		return;
-	c->expired = true;
+	/* Somebody may have given memory back without anybody telling. */
+	c->expired = waited(c, now);
 	conn_resume(c);
 }
 

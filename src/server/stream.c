@@ -36,6 +36,13 @@ static int out_of_memory(struct conn *c)
 	return stream_end(c, "no memory");
 }
 
+/* Whether waiting may help: memory is on its way, or somebody may give some back
+ * while there is time. */
+static bool not_now(const struct conn *c, int error)
+{
+	return (error == -EAGAIN || error == -ENOSPC) && !c->expired;
+}
+
 /* ------------------------------------------------------ parked, dropped */
 
 static void payload_free(struct conn *c, struct payload *payload)
@@ -154,7 +161,7 @@ static int repeat(struct conn *c, struct parked *p, bool *again)
 	*again = false;
 	error = p->payload ? execute_publish(c, p->payload)
 			   : execute_request(c, &p->request, &p->cursor);
-	if (error == -EAGAIN) {
+	if (error == -EAGAIN || (error == -ENOSPC && p->payload)) {
 		if (p->cursor != cursor)
 			p->since = now_msec();
 		*again = now_msec() - p->since < MEMORY_MSEC;
@@ -248,7 +255,7 @@ static int stage(struct conn *c)
 
 	if (error)
 		free(p);
-	if (error == -EAGAIN && !c->expired) {
+	if (not_now(c, error)) {
 		stall(c);
 		return 1;
 	}
@@ -259,7 +266,6 @@ static int stage(struct conn *c)
 	p->filled = 0;
 	p->next = c->payload;
 	c->payload = p;
-	c->moved = now_msec();
 	c->stalled_since = 0;
 	worker_need_tick(c->worker);
 	return 0;
@@ -291,7 +297,7 @@ static int payload_came(struct conn *c, uint64_t n)
 		end_turn(c);
 	if (c->payload_left > 0) {
 		/* A piece of a very long write. */
-		if (error == -EAGAIN && !c->expired) {
+		if (not_now(c, error)) {
 			stall(c);
 			return 0;
 		}
@@ -306,7 +312,7 @@ static int payload_came(struct conn *c, uint64_t n)
 	}
 	c->payload = NULL;
 	c->state = CONN_REQUEST;
-	if (error == -EAGAIN)
+	if (not_now(c, error))
 		return park(c, &c->request, payload, 0);
 	payload_free(c, payload);
 	return answer(c, &c->request, error);
@@ -380,7 +386,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 	if (n >= c->request.payload) {
 		/* All of it is here: no need for a place of its own. */
 		error = execute_write(c, &c->request, buf);
-		if (error == -EAGAIN && !c->expired) {
+		if (not_now(c, error)) {
 			stall(c);
 			return 1;
 		}
@@ -389,6 +395,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 			      error == -EAGAIN ? -ENOSPC : error);
 	}
 	c->state = CONN_PAYLOAD;
+	c->moved = now_msec();
 	c->payload_left = c->request.payload;
 	c->piece_left = piece(c);
 	return 0;

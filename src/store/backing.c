@@ -36,7 +36,8 @@ static int open_folder(struct backing *b, struct ram_why *why)
 	struct stat st;
 	int error;
 
-	if (mkdir(b->path, 0700) < 0 && errno != EEXIST)
+	b->made_folder = mkdir(b->path, 0700) == 0;
+	if (!b->made_folder && errno != EEXIST)
 		return why_set(why, -errno,
 			       "%s: cannot make the pool folder: %s", b->path,
 			       strerror(errno));
@@ -234,6 +235,9 @@ void backing_close(struct backing *b)
 		munmap(b->base, b->blocks << BLOCK_SHIFT);
 	if (b->fresh && b->dir >= 0 && b->fd >= 0)
 		unlinkat(b->dir, BACKING_NEW, 0);
+	/* Only while it is empty. */
+	if (b->fresh && b->made_folder)
+		rmdir(b->path);
 	if (b->fd >= 0)
 		close(b->fd);
 	if (b->dir >= 0)
@@ -285,12 +289,18 @@ void backing_populate(const struct backing *b, uint64_t block, uint64_t n)
 	madvise(backing_at(b, block), n << BLOCK_SHIFT, MADV_POPULATE_READ);
 }
 
+bool backing_held(const struct backing *b, uint64_t block, uint64_t n,
+		  unsigned char *held)
+{
+	return mincore(backing_at(b, block), n << BLOCK_SHIFT, held) == 0;
+}
+
 void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n)
 {
 	unsigned char held[RUN_BLOCKS];
 	uint64_t i, run = 0;
 
-	if (mincore(backing_at(b, block), n << BLOCK_SHIFT, held) < 0)
+	if (!backing_held(b, block, n, held))
 		return;
 	for (i = 0; i <= n; i++) {
 		if (i < n && held[i] & 1) {

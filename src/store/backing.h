@@ -19,6 +19,7 @@ struct backing {
 	uint64_t blocks;  /* length of the mapping */
 	const char *path; /* the caller's; NULL: anonymous */
 	bool fresh;	  /* made by this open, nothing in it */
+	bool made_folder; /* by this open too */
 	int dir;	  /* the folder while a new file is not yet in place */
 };
 
@@ -58,6 +59,11 @@ int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
 
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
+
+/* Which of n blocks (at most RUN_BLOCKS) hold memory: a byte for each, its lowest
+ * bit. False: the kernel does not say. */
+bool backing_held(const struct backing *b, uint64_t block, uint64_t n,
+		  unsigned char *held);
 
 /* The same for those of n blocks that hold memory: no other may be touched, for
  * that would take some. At most RUN_BLOCKS. */

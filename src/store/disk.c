@@ -457,8 +457,11 @@ int ram_disk_resize(struct ram_disk *disk, uint64_t size)
 	if (size == now)
 		return 0;
 	error = service(disk->pool, grow, &c);
-	if (!error && disk->guarantee > 0)
-		keeper_populate(disk->pool);
+	if (!error && disk->guarantee > 0) {
+		error = keeper_populate(disk->pool);
+		if (error)
+			disk_shrink(disk, now);
+	}
 	return error;
 }
 

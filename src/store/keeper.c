@@ -7,6 +7,7 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -253,32 +254,52 @@ static bool weigh_surplus(struct ram_pool *pool, uint64_t target, bool at_once)
 	return over;
 }
 
-/* After a restart free blocks may hold memory that nobody knows of. */
+/* A run of free blocks that nobody knew to hold memory: it is part of the reserve
+ * while that wants any, else it goes back to the host. */
+static void sweep_run(struct ram_pool *pool, struct run run, uint64_t target)
+{
+	bool keep = warm_now(pool) + run.count <= target;
+
+	if (!keep)
+		backing_punch(&pool->backing, run.first, run.count);
+	block_hand_in(pool, run, keep);
+}
+
+/* After a restart free blocks may hold memory still. One group of blocks; true:
+ * there are more. */
 static bool sweep(struct ram_pool *pool)
 {
 	struct blocks *b = &pool->blocks;
 	uint64_t taken[RUN_BLOCKS / 64], first = pool->sweep_at * RUN_BLOCKS;
+	uint64_t target = warm_target(pool), n;
+	unsigned char held[RUN_BLOCKS];
 	struct run run = {.cold = true};
+	bool holds = false, is;
 	unsigned i;
 
 	if (pool->sweep_at == b->groups) {
 		pool->sweep = false;
 		return false;
 	}
+	n = min_u64(b->total - first, RUN_BLOCKS);
+	memset(held, 1, sizeof(held));
 	lock_take(&b->lock);
 	b->hand += freemap_take_cold(b, pool->sweep_at, taken);
 	lock_drop(&b->lock);
-	for (i = 0; i <= RUN_BLOCKS; i++) {
-		if (i < RUN_BLOCKS && taken[i / 64] >> i % 64 & 1) {
-			if (run.count++ == 0)
-				run.first = first + i;
-			continue;
+	backing_held(&pool->backing, first, n, held);
+	for (i = 0; i <= n; i++) {
+		is = i < n && taken[i / 64] >> i % 64 & 1;
+		if (run.count > 0 && (!is || (held[i] & 1) != holds)) {
+			if (holds)
+				sweep_run(pool, run, target);
+			else
+				block_hand_in(pool, run, false);
+			run.count = 0;
 		}
-		if (run.count > 0) {
-			backing_punch(&pool->backing, run.first, run.count);
-			block_hand_in(pool, run, false);
+		if (is && run.count++ == 0) {
+			run.first = first + i;
+			holds = held[i] & 1;
 		}
-		run.count = 0;
 	}
 	pool->sweep_at++;
 	return true;
@@ -533,6 +554,9 @@ int keeper_populate(struct ram_pool *pool)
 	int changed = 1;
 
 	lock_take(&pool->keeper_lock);
+	/* What is there already is enough, perhaps. */
+	while (pool->sweep && sweep(pool))
+		;
 	while (changed == 1) {
 		lock_take(&pool->charge.lock);
 		promised = pool->charge.promised;

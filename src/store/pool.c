@@ -220,7 +220,7 @@ static int open_sized(struct ram_pool *pool,
 	if (error)
 		return error;
 
-	/* From here on it is ours to write, and nothing fails any more. */
+	/* From here on it is ours to write. */
 	super = pool_block(pool, BLOCK_SUPER);
 	if (super->blocks < total)
 		publish((entry_t *)&super->blocks, total);
@@ -230,6 +230,13 @@ static int open_sized(struct ram_pool *pool,
 	limbo_push(pool->service);
 	ram_epoch_leave(pool->service);
 	lock_drop(&pool->slots.lock);
+	/* What is promised must be there before anybody relies on it. */
+	if (pool->charge.promised > 0 && keeper_populate(pool))
+		return why_set(why, -ENOSPC,
+			       "%s: no memory for what its disks are "
+			       "guaranteed; free some",
+			       pool->backing.path ? pool->backing.path
+						  : "the pool");
 	return 0;
 }
 
@@ -286,14 +293,14 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 			config->path,
 			(unsigned long long)backing_room(&pool->backing) >> 20,
 			(unsigned long long)size >> 20);
+	warm = config->warm == RAM_DEFAULT ? min_u64(WARM_USUAL, size / 8)
+					   : min_u64(config->warm, size);
+	pool->warm = warm / BLOCK_SIZE;
 	if (!error)
 		error = open_sized(pool, config, round_down(size, BLOCK_SIZE),
 				   blocks, why);
 	if (error)
 		goto fail;
-	warm = config->warm == RAM_DEFAULT ? min_u64(WARM_USUAL, size / 8)
-					   : min_u64(config->warm, size);
-	pool->warm = warm / BLOCK_SIZE;
 	*out = pool;
 	return 0;
 fail:

@@ -87,6 +87,7 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 		.blocks = blocks,
 		.why = why,
 	};
+	uint64_t blocks_held = backing_occupied(&pool->backing) / BLOCK_SIZE;
 	struct ram_why faults;
 	int error;
 
@@ -94,6 +95,12 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 	error = walk_slots(&w, super->slots_root, add_disk, NULL);
 	if (error)
 		return why_set(why, error, "no memory for the list of disks");
+	/* Then some data lies in holes; a read could not be served. */
+	if (w.faults == 0 && w.used >= blocks_held)
+		walk_fault(&w, NULL,
+			   "%llu pages are in use and %llu hold memory",
+			   (unsigned long long)w.used + 1,
+			   (unsigned long long)blocks_held);
 	if (w.faults > 0) {
 		faults = *why;
 		return why_set(

@@ -109,6 +109,19 @@ static bool meet(struct tree_walk *t, uint64_t block, unsigned level,
 static int walk_table(struct tree_walk *t, uint64_t block, unsigned level,
 		      uint64_t index);
 
+/* Looking at a page in a hole of the file would make one, or end us by SIGBUS
+ * when the file system is full. Data is not looked at. */
+static bool holds_memory(struct tree_walk *t, uint64_t block)
+{
+	unsigned char held = 1;
+
+	backing_held(&t->w->pool->backing, block, 1, &held);
+	if (!(held & 1))
+		walk_fault(t->w, t->name, "page %llu holds no memory",
+			   (unsigned long long)block);
+	return held & 1;
+}
+
 /* What an entry at `level` (that of what it points at) speaks for. */
 static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 		      uint64_t index)
@@ -132,6 +145,8 @@ static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 		return 0;
 	}
 	if (!meet(t, entry, level, index))
+		return 0;
+	if ((level > 0 || t->visit) && !holds_memory(t, entry))
 		return 0;
 	if (level > 0)
 		return walk_table(t, entry, level, index);

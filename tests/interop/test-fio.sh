@@ -3,12 +3,12 @@
 # fio's nbd engine with verification: 4 jobs, each in its own part; mixed sizes
 # and odd ones, trims between.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 requires_command fio
 fio --enghelp 2>/dev/null | grep -qw nbd || skip "fio has no nbd engine"
 
 size=$(scaled 512 64)
-start_nbdkit "$((size * 4))M" memory=$((size * 6))M
+start_server "$((size * 4))M" memory=$((size * 6))M
 
 # job NAME OPTION...
 job()

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A real build on the disk, by this host's kernel:
 #
-#	plugin --NBD--> nbdfuse --one file, by FUSE--> loop --> ext4
+#	server --NBD--> nbdfuse --one file, by FUSE--> loop --> ext4
 #
 # mkfs, mount, unpack a source tree, compile it, unmount, attach again, check,
 # compare all that is there, remove it, fstrim.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 . "$abs_top_srcdir/tests/interop/source-tree.sh"
 PATH=$PATH:/usr/sbin:/sbin
 requires_root
@@ -74,7 +74,7 @@ took()
 	printf '%-24s %6d ms\n' "$1" $((($(date +%s%N) - start) / 1000000))
 }
 
-start_nbdkit 512M memory=1G
+start_server 512M memory=1G
 cleanup_fn undo 2>/dev/null
 attach
 took mkfs.ext4 mkfs.ext4 -q "$loop"

@@ -3,10 +3,11 @@
 # A real build on the disk, by the real nbd.ko and nbd-client, in a guest of
 # User-mode Linux: by one connection, then by four. What the guest does stands in
 # uml-init.sh. It sees this host's programs by hostfs (nothing of the host is
-# writable there) and reaches nbdkit over a tap device, in a network namespace
+# writable there) and reaches the server over a tap device, in a network namespace
 # that is made here and has nothing else in it.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+servers="plugin nbdramd"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 . "$abs_top_srcdir/tests/interop/source-tree.sh"
 PATH=$PATH:/usr/sbin:/sbin
 requires_root
@@ -28,15 +29,24 @@ ip -n "$ns" tuntap add dev tap0 mode tap || skip "no tap device"
 ip -n "$ns" addr add 10.77.0.1/24 dev tap0
 ip -n "$ns" link set tap0 up
 
-# nbdkit in it; the port is free, for nobody else is there.
+# The server in it; the port is free, for nobody else is there.
 mib=256
-ip netns exec "$ns" "${nbdkit_command[@]}" -f -P "$tmp/nbdkit.pid" \
-	-i 10.77.0.1 -p 10809 "$plugin" "${mib}M" memory=512M \
-	>"$tmp/nbdkit.log" 2>&1 </dev/null &
-nbdkit_pid=$!
-cleanup_fn cat "$tmp/nbdkit.log"
-cleanup_fn end_process "$nbdkit_pid"
-wait_for 20 test -s "$tmp/nbdkit.pid" || fail "nbdkit does not start"
+case $NBDRAM_SERVER in
+plugin)
+	ip netns exec "$ns" "${nbdkit_command[@]}" -f -P "$tmp/nbdkit.pid" \
+		-i 10.77.0.1 -p 10809 "$plugin" "${mib}M" memory=512M \
+		>"$tmp/nbdkit.log" 2>&1 </dev/null &
+	server_pid=$!
+	cleanup_fn cat "$tmp/nbdkit.log"
+	cleanup_fn end_process "$server_pid"
+	wait_for 20 test -s "$tmp/nbdkit.pid" || fail "nbdkit does not start"
+	;;
+*)
+	start_nbdramd --with ip netns exec "$ns" -- --insecure \
+		-l 10.77.0.1:10809 -m 512M "${mib}M"
+	server_pid=$pid
+	;;
+esac
 wait_for 10 pool_settled
 before=$(pool_bytes)
 

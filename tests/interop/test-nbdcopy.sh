@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # nbdcopy: in, out, and from one export to another; holes stay holes.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 requires_command nbdcopy nbdinfo
 
 # A file with data, holes, zeroes that are no holes, and an odd end.
@@ -18,13 +18,13 @@ tail -c 100 "$tmp/in" >/dev/null
 printf 'the end' |
 	dd of="$tmp/in" bs=1 seek=$((size - 7)) conv=notrunc status=none
 
-start_nbdkit "$size" memory=256M
+start_server "$size" memory=256M
 first=$uri
 nbdcopy "$tmp/in" "$first" || fail "in"
 nbdcopy "$first" "$tmp/out" || fail "out"
 cmp "$tmp/in" "$tmp/out" || fail "what came out is not what went in"
 
-start_nbdkit "$size" memory=256M
+start_server "$size" memory=256M
 second=$uri
 nbdcopy "$first" "$second" || fail "between two exports"
 nbdcopy --synchronous "$second" "$tmp/out2" || fail "out, synchronous"

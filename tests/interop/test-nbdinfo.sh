@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # nbdinfo: what it says, lists and maps.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 requires_command nbdinfo jq
 
-start_nbdkit 8T memory=256M
+start_server 8T memory=256M
 client <<'END'
 h.pwrite(b"x" * 10000, 3 * 2**40)
 h.pwrite(b"y", 2**43 - 1)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # nbdsh, with programs as its manual shows them.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 # nbdsh runs the first python3 on PATH, which may not be Debian's.
 PATH=/usr/bin:$PATH
 requires_command nbdsh
 requires_python_libnbd
 
-start_nbdkit 16M memory=64M
+start_server 16M memory=64M
 nbdsh -u "$uri" -c 'h.pwrite(b"hello, world", 0)' \
 	-c 'print(h.pread(12, 0).decode())' >"$tmp/out" || fail "two commands"
 [ "$(cat "$tmp/out")" = "hello, world" ] || fail "$(cat "$tmp/out")"

@@ -3,7 +3,7 @@
 # qemu-img: info, map, convert in and out, compare, and a qcow2 image that lies
 # on the disk.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 requires_command qemu-img qemu-io jq
 
 truncate -s 64M "$tmp/in"
@@ -12,7 +12,7 @@ for at in 0 7 33; do
 		dd of="$tmp/in" bs=1M seek="$at" conv=notrunc status=none
 done
 
-start_nbdkit 64M memory=256M
+start_server 64M memory=256M
 qemu-img info --output=json "$uri" >"$tmp/info" || fail "info"
 jq -e '.["virtual-size"] == 67108864 and .format == "raw"' "$tmp/info" ||
 	fail "info: $(cat "$tmp/info")"

@@ -3,10 +3,10 @@
 # qemu-io: patterns, odd offsets, zeroes with and without unmapping, discard,
 # FUA, many requests at once.
 . ./functions.sh
-. "$abs_top_srcdir/tests/client.sh"
+. "$abs_top_srcdir/tests/interop/each-server.sh"
 requires_command qemu-io
 
-start_nbdkit 128M memory=512M
+start_server 128M memory=512M
 
 # io COMMAND...: each read with a pattern must find it.
 io()

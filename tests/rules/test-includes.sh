@@ -14,7 +14,7 @@ src/proto  | src/util/                      |
 src/io     | src/util/                      | sockets
 src/server | src/util/ src/store/store.h src/proto/proto.h src/proto/nbd.h src/io/io.h | libevent systemd sockets
 plugins    | src/util/ src/store/store.h    | nbdkit
-bench      | src/util/ src/store/store.h    | libnbd
+bench      | src/util/ src/store/store.h src/proto/nbd.h | sockets
 '
 
 declare -A foreign=(

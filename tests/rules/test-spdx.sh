@@ -17,7 +17,8 @@ done < <(
 		-name '*.[ch]' -o -name '*.sh' -o -name '*.sh.in' -o \
 		-name '*.py' -o -name '*.am' -o -name '*.syms' -o \
 		-name '*.pod' -o -name 'nbdram-*.m4' \) 2>/dev/null
-	ls configure.ac Makefile.am check quickstart .ci/run
+	ls configure.ac Makefile.am check quickstart .ci/run bench/compare \
+		bench/plugin-peers
 )
 [ "$count" -gt 10 ] || fail "only $count files found"
 [ "$missing" = 0 ] || fail "$missing of $count files do not begin with it"

@@ -11,6 +11,9 @@ n = int(args[0])
 def nothing(p): p.close()
 def flags(p): p.hello().close()
 def aborted(p): p.hello().abort()
+def abort_unheard(p):
+    p.hello().option(OPT_ABORT)
+    p.reset()
 def half_option(p):
     p.hello()
     p.option(OPT_GO, b"\0\0", 100)
@@ -50,8 +53,8 @@ def list_unread(p):
     p.hello()
     p.send(struct.pack(">QII", OPTION, OPT_LIST, 0) * 100)
     p.reset()
-KINDS_OF_ENDING = (nothing, flags, aborted, half_option, hung_up, bad_flags,
-                   disc, closed, reset, half_header, half_write, unread,
+KINDS_OF_ENDING = (nothing, flags, aborted, abort_unheard, half_option, hung_up,
+                   bad_flags, disc, closed, reset, half_header, half_write, unread,
                    no_magic, busy, list_unread)
 def some(n):
     for i in range(n):

@@ -40,7 +40,7 @@ def go(kind):
         p.send(b"".join(p.prepare(WRITE, 2**40 + i * 4096, payload=b"w" * 4096)
                         for i in range(100)))
     elif how == "waiting write":
-        p.send(p.prepare(WRITE, 2**41, payload=b"w" * MIB))
+        p.send(p.prepare(WRITE, 2**41, payload=b"w" * MIB)[:100000])
     return p
 first = Peer.open("simple", uri=u)
 for i in range(16):

@@ -20,6 +20,7 @@ for kind in KINDS[1:]:
     p.write(MIB, b"d" * MIB)
     p.write(5 * MIB + 10, b"e" * 10)
     q = p.do(READ, 0, 16 * MIB)
+    assert all((b | e) % 512 == 0 for b, e in q.covered)
     if not nbdkit("holes"):
         assert q.chunks == [CHUNK_HOLE, CHUNK_DATA] * 2 + [CHUNK_HOLE]
     assert q.data[MIB:2 * MIB] == b"d" * MIB

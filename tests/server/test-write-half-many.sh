@@ -23,7 +23,8 @@ for n in (4096, 262144, MIB, 8 * MIB, 20 * MIB):
     other.write(15 * 2**30, b"o" * n)
     took = time.monotonic() - started
     print("%d KiB beside 200 half writes: %.2f s" % (n // 1024, took))
-    assert took < 2, took
+    # Whoever sends nothing for 2 s gives way.
+    assert slow or took < 4.5, took
     assert other.read(15 * 2**30, n) == b"o" * n
 other.trim(15 * 2**30, 64 * MIB)
 for p in peers:
