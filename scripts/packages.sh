@@ -27,7 +27,6 @@ clang-format         the look of the source
 valgrind             memory errors and leaks
 libcmocka-dev        unit tests
 libnbd-bin           nbdinfo, nbdcopy: clients
-libnbd-dev           the client that measurements are made with
 python3-libnbd       nbdsh, the client that tests are written with
 qemu-utils           qemu-img, qemu-io: clients
 fio                  data checked under load

@@ -17,7 +17,7 @@
 #include "stream.h"
 
 /* Sent in one go, before other connections have their turn. */
-#define FLUSH_MOST (UINT64_C(1) << 20)
+#define FLUSH_MOST (UINT64_C(4) << 20)
 
 /* Queued replies, or parked requests, beyond which no more is read. */
 #define OUT_MOST 512
@@ -26,9 +26,6 @@
 /* How long a client may take to take its last replies. */
 #define DRAIN_MSEC 3000
 
-/* How long it may hold landing that others wait for, and send nothing. */
-#define HOARD_MSEC 2000
-
 static void on_readable(evutil_socket_t fd, short what, void *arg);
 static void on_writable(evutil_socket_t fd, short what, void *arg);
 
@@ -36,9 +33,14 @@ static void on_writable(evutil_socket_t fd, short what, void *arg);
 static void tune(int fd, bool local)
 {
 	const int yes = 1, idle = 30, interval = 10, count = 3;
+	const int room = 1 << 20;
 
-	if (local)
+	if (local) {
+		/* The usual 208 KiB make a system call of each two replies of
+		 * a stream; memory is taken only for what is unread. */
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 		return;
+	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
@@ -332,27 +334,20 @@ void conn_resume(struct conn *c)
 /* Whether some request has waited for memory for too long. */
 static bool waited(const struct conn *c, uint64_t now)
 {
-	return (c->stalled && now - c->stalled_since >= MEMORY_MSEC) ||
+	/* A place for a payload comes for sure: one of those who hold landing
+	 * can always finish, and who does not try is let go. */
+	return (c->stalled && !c->wants_landing &&
+		now - c->stalled_since >= MEMORY_MSEC) ||
 	       (c->parked && now - c->parked->since >= MEMORY_MSEC);
-}
-
-/* Whether it holds landing that others wait for, and does nothing with it. */
-static bool hoards(const struct conn *c, uint64_t now)
-{
-	return c->state == CONN_PAYLOAD && c->payload && !c->stalled &&
-	       now - c->moved >= HOARD_MSEC &&
-	       atomic_load(&c->worker->server->stalled) > 0;
 }
 
 void conn_tick(struct conn *c, uint64_t now)
 {
 	if (c->state == CONN_DRAIN && c->parked)
 		set_drain_deadline(c);
-	if (hoards(c, now)) {
-		log_info("%llu %s: holds memory for a payload that does not "
-			 "come, while others wait; it is let go",
-			 (unsigned long long)c->id, c->peer);
-		conn_close(c, "its payload does not come");
+	if (stream_hoards(c, now)) {
+		conn_close(c, "its payload does not come, and others wait for "
+			      "the memory that it holds");
 		return;
 	}
 	if (c->deadline && now >= c->deadline) {

@@ -21,6 +21,12 @@
 /* How long a request may wait for memory. */
 #define MEMORY_MSEC 5000
 
+/* How long a client may hold landing that others wait for, and send nothing. */
+#define HOARD_MSEC 2000
+
+/* The same for one that had to wait itself, and could have sent meanwhile. */
+#define HOARD_LATE_MSEC 150
+
 enum conn_state {
 	CONN_HANDSHAKE, /* options; nothing of a disk is touched yet */
 	CONN_REQUEST,	/* the next bytes are a request's header */
@@ -54,8 +60,10 @@ struct conn {
 	enum conn_state state;
 	bool reading, writing; /* which events are armed */
 	bool is_waiting;
-	bool expired;	 /* has waited for memory long enough */
-	const char *why; /* it has to end */
+	bool expired;	    /* has waited for memory long enough */
+	bool late;	    /* its payload had to wait for a place */
+	bool wants_landing; /* ... and waits for it now */
+	const char *why;    /* it has to end */
 
 	uint64_t id;
 	uint64_t deadline; /* msec: of the handshake, or of draining */

@@ -11,7 +11,7 @@
 /* One gathered write: so many pieces, views and bytes of data. */
 #define GATHER_PIECES 512
 #define GATHER_VIEWS 128
-#define GATHER_BYTES (UINT64_C(1) << 20)
+#define GATHER_BYTES (UINT64_C(4) << 20)
 #define SPARE_MOST 1024
 
 /* Beyond a disk's end, should it have shrunk since the request was read. */

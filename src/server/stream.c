@@ -62,17 +62,24 @@ static void stall(struct conn *c)
 	/* Since the first time, however often it is tried. */
 	if (!c->stalled_since)
 		c->stalled_since = now_msec();
-	if (!c->stalled)
-		atomic_fetch_add(&c->worker->server->stalled, 1);
 	c->stalled = true;
 	conn_wait(c);
 }
 
+/* ... for a place for its payload, which others may hold. */
+static void stall_for_landing(struct conn *c)
+{
+	if (!c->wants_landing)
+		atomic_fetch_add(&c->worker->server->stalled, 1);
+	c->wants_landing = c->late = true;
+	stall(c);
+}
+
 static void unstall(struct conn *c)
 {
-	if (c->stalled)
+	if (c->wants_landing)
 		atomic_fetch_sub(&c->worker->server->stalled, 1);
-	c->stalled = false;
+	c->stalled = c->wants_landing = false;
 }
 
 /* One connection at a time may use the last piece of landing, until its own is
@@ -256,7 +263,10 @@ static int stage(struct conn *c)
 	if (error)
 		free(p);
 	if (not_now(c, error)) {
-		stall(c);
+		if (error == -EAGAIN)
+			stall_for_landing(c);
+		else
+			stall(c);
 		return 1;
 	}
 	if (error) {
@@ -288,10 +298,8 @@ static int payload_came(struct conn *c, uint64_t n)
 	payload->filled += n;
 	c->payload_left -= n;
 	c->piece_left -= n;
-	if (c->piece_left > 0) {
-		c->moved = now_msec();
+	if (c->piece_left > 0)
 		return 0;
-	}
 	error = execute_publish(c, payload);
 	if (error != -EAGAIN || c->payload_left == 0)
 		end_turn(c);
@@ -395,6 +403,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 			      error == -EAGAIN ? -ENOSPC : error);
 	}
 	c->state = CONN_PAYLOAD;
+	c->late = false;
 	c->moved = now_msec();
 	c->payload_left = c->request.payload;
 	c->piece_left = piece(c);
@@ -539,22 +548,6 @@ int stream_use_stash(struct conn *c)
 	return error;
 }
 
-int stream_resume(struct conn *c)
-{
-	int error = repeat_parked(c);
-
-	if (!error && c->stalled) {
-		unstall(c);
-		error = c->stash_len > 0 ? stream_use_stash(c)
-					 : stream_use(c, NULL, 0);
-	}
-	if (!c->stalled) {
-		c->expired = false;
-		c->stalled_since = 0;
-	}
-	return error;
-}
-
 int stream_read(struct conn *c)
 {
 	struct worker *w = c->worker;
@@ -599,6 +592,10 @@ int stream_read(struct conn *c)
 	}
 	if (got < 0)
 		return stream_end(c, strerror(-(int)got));
+	/* What it sent while it waited says nothing of now. */
+	c->moved = now_msec();
+	if (c->late)
+		c->moved -= HOARD_MSEC - HOARD_LATE_MSEC;
 	part = min_u64(got, direct);
 	if (part > 0) {
 		error = payload_came(c, part);
@@ -610,4 +607,35 @@ int stream_read(struct conn *c)
 	c->stash = NULL;
 	c->stash_len = 0;
 	return stream_use(c, w->input, kept + got);
+}
+
+bool stream_hoards(const struct conn *c, uint64_t now)
+{
+	return c->state == CONN_PAYLOAD && c->payload && !c->stalled &&
+	       now - c->moved >= HOARD_MSEC &&
+	       atomic_load(&c->worker->server->stalled) > 0;
+}
+
+int stream_resume(struct conn *c)
+{
+	int error = repeat_parked(c);
+
+	if (!error && c->stalled) {
+		unstall(c);
+		error = c->stash_len > 0 ? stream_use_stash(c)
+					 : stream_use(c, NULL, 0);
+	}
+	if (!c->stalled) {
+		c->expired = false;
+		c->stalled_since = 0;
+	}
+	if (error || !stream_hoards(c, now_msec()))
+		return error;
+	/* While it waited it could have sent: what it has not sent by now does
+	 * not come, and those behind it wait already. */
+	error = stream_read(c);
+	if (!error && stream_hoards(c, now_msec()))
+		error = stream_end(c, "its payload does not come, and others "
+				      "wait for the memory that it holds");
+	return error;
 }

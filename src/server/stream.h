@@ -19,6 +19,9 @@ int stream_use_stash(struct conn *c);
 /* The store may be able now: repeat what was parked, go on if stalled. */
 int stream_resume(struct conn *c);
 
+/* Whether it holds landing that others wait for, and does nothing with it. */
+bool stream_hoards(const struct conn *c, uint64_t now);
+
 /* Drop what is under way, without effect and without an answer. */
 void stream_drop(struct conn *c);
 void stream_drop_parked(struct conn *c);

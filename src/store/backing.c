@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@ static int open_anonymous(struct backing *b, struct ram_why *why)
 static int open_folder(struct backing *b, struct ram_why *why)
 {
 	struct stat st;
+	char *name, *end;
 	int error;
 
 	b->made_folder = mkdir(b->path, 0700) == 0;
@@ -41,7 +43,16 @@ static int open_folder(struct backing *b, struct ram_why *why)
 		return why_set(why, -errno,
 			       "%s: cannot make the pool folder: %s", b->path,
 			       strerror(errno));
-	b->dir = open(b->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* A link with a slash behind it would be followed all the same. */
+	name = strdup(b->path);
+	if (!name)
+		return why_set(why, -ENOMEM, "%s: no memory", b->path);
+	for (end = name + strlen(name); end > name + 1 && end[-1] == '/';)
+		*--end = 0;
+	b->dir = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	error = errno;
+	free(name);
+	errno = error;
 	if (b->dir < 0) {
 		error = errno;
 		if (error == ENOTDIR || error == ELOOP)

@@ -341,6 +341,17 @@ static bool refill_hard(struct ram_thread *t, uint32_t want)
 	return found;
 }
 
+/* What the housekeeper holds for a moment comes back too. */
+static uint64_t in_hand(struct blocks *b)
+{
+	uint64_t n;
+
+	lock_take(&b->lock);
+	n = b->hand;
+	lock_drop(&b->lock);
+	return n;
+}
+
 int block_refill(struct ram_thread *t, uint32_t want)
 {
 	struct ram_pool *pool = t->pool;
@@ -360,7 +371,7 @@ int block_refill(struct ram_thread *t, uint32_t want)
 	/* Somebody holds landing, or freed blocks wait for their epoch? Asked
 	 * before the look: what is on its way now may be there by then. */
 	comes = atomic_load(&b->pending) > 0 ||
-		atomic_load(&b->landing_used) > 0;
+		atomic_load(&b->landing_used) > 0 || in_hand(b) > 0;
 	if (refill_hard(t, want))
 		goto found;
 	if (comes) {
