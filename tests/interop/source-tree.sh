@@ -37,6 +37,14 @@ _find_source()
 	source_tar=
 }
 
+# Where this host's packages come from, as lines for their sources.
+_name_sources()
+{
+	apt-get indextargets --format "deb-src $1"'$(REPO_URI) $(RELEASE) main' \
+		'Created-By: Packages' 'Origin: Debian' 'Component: main' |
+		sort -u
+}
+
 # By apt, which verifies what it fetches; with lists of its own, so that the
 # host's stay as they are, for they seldom name sources.
 _fetch_source()
@@ -46,9 +54,12 @@ _fetch_source()
 	rm -rf "$apt"
 	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/new"
 	[ -f "$key" ] && key="[signed-by=$key] " || key=
-	apt-get indextargets --format "deb-src $key"'$(REPO_URI) $(RELEASE) main' \
-		'Created-By: Packages' 'Origin: Debian' 'Component: main' |
-		sort -u >"$apt/sources.list"
+	_name_sources "$key" >"$apt/sources.list"
+	if [ ! -s "$apt/sources.list" ]; then
+		# The host has not looked yet at what there is.
+		apt-get -q update >"$cache/log" 2>&1 </dev/null
+		_name_sources "$key" >"$apt/sources.list"
+	fi
 	set -- -q -o Dir::Etc::SourceList="$apt/sources.list" \
 		-o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" \
