@@ -67,10 +67,12 @@ static void enter_session(struct conn *c, const struct proto_session *who)
 		c->session = *who;
 		if (answer == SESSION_IN)
 			found(c, c->export);
-		else if (takeover_begin(c, who))
-			refuse(c, NBD_REP_ERR_POLICY, "no memory");
-		else
+		else if (takeover_begin(c, who) == 0)
 			c->lookup_waits = true;
+		else {
+			sessions_taken_over(sessions, who);
+			refuse(c, NBD_REP_ERR_POLICY, "no memory");
+		}
 		break;
 	case SESSION_OLD:
 		refuse(c, NBD_REP_ERR_POLICY,

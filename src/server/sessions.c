@@ -11,6 +11,7 @@ struct session {
 	uint64_t epoch;	      /* the highest one heard */
 	uint64_t used;	      /* sessions.clock when it was entered last */
 	unsigned connections; /* of all epochs */
+	unsigned takeovers;   /* older connections are being closed */
 	struct address from;
 };
 
@@ -55,7 +56,7 @@ static void forget_one(struct sessions *s)
 
 	for (i = 0; i < SESSIONS_BUCKETS; i++) {
 		for (at = &s->bucket[i]; *at; at = &(*at)->next) {
-			if ((*at)->connections == 0 &&
+			if ((*at)->connections == 0 && (*at)->takeovers == 0 &&
 			    (!oldest || (*at)->used < (*oldest)->used))
 				oldest = at;
 		}
@@ -101,17 +102,29 @@ enum session_answer sessions_enter(struct sessions *s,
 		answer = SESSION_FOREIGN;
 	else if (who->epoch < e->epoch)
 		answer = SESSION_OLD;
-	else if (who->epoch > e->epoch)
+	else if (who->epoch > e->epoch || e->takeovers > 0)
 		answer = SESSION_TAKEOVER;
 	if (answer == SESSION_IN || answer == SESSION_TAKEOVER) {
 		e->epoch = who->epoch;
 		e->used = ++s->clock;
+		e->takeovers += answer == SESSION_TAKEOVER;
 		s->idle -= e->connections++ == 0;
 	}
 	if (s->idle > SESSIONS_IDLE_MOST)
 		forget_one(s);
 	pthread_mutex_unlock(&s->lock);
 	return answer;
+}
+
+void sessions_taken_over(struct sessions *s, const struct proto_session *who)
+{
+	struct session *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = *find(s, who->uuid);
+	if (e && e->takeovers > 0)
+		e->takeovers--;
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool sessions_current(struct sessions *s, const struct proto_session *who)

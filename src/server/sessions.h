@@ -28,10 +28,12 @@ struct sessions {
 };
 
 enum session_answer {
-	SESSION_IN,	  /* welcome */
-	SESSION_TAKEOVER, /* welcome once lower epochs have been closed */
-	SESSION_OLD,	  /* a higher epoch has been heard of */
-	SESSION_FOREIGN,  /* opened by somebody else */
+	SESSION_IN, /* welcome */
+	/* Welcome once lower epochs have been closed, also when another
+	 * connection of this one waits for that already. */
+	SESSION_TAKEOVER,
+	SESSION_OLD,	 /* a higher epoch has been heard of */
+	SESSION_FOREIGN, /* opened by somebody else */
 	SESSION_NO_MEMORY,
 };
 
@@ -43,6 +45,9 @@ void sessions_destroy(struct sessions *s);
 enum session_answer sessions_enter(struct sessions *s,
 				   const struct proto_session *who,
 				   const struct address *from);
+
+/* What SESSION_TAKEOVER began is over; once for each. */
+void sessions_taken_over(struct sessions *s, const struct proto_session *who);
 
 /* Whether no higher epoch has been heard of since. */
 bool sessions_current(struct sessions *s, const struct proto_session *who);

@@ -20,6 +20,7 @@ static void on_done(struct worker *w, void *arg)
 	struct takeover *t = arg;
 	struct conn *c;
 
+	sessions_taken_over(&w->server->sessions, &t->who);
 	TAILQ_FOREACH(c, &w->conns, link)
 	{
 		if (c->id == t->conn_id) {

@@ -59,7 +59,8 @@ static int super_read(const struct backing *b, uint64_t *blocks,
 		return damaged(b, why, "not a pool of nbdram");
 	if (super.block_size != BLOCK_SIZE || super.version < LAYOUT_VERSION)
 		return damaged(b, why, "its superblock is damaged");
-	if (super.incompatible & ~(uint64_t)FEATURES_INCOMPATIBLE) {
+	if (super.version > LAYOUT_VERSION ||
+	    super.incompatible & ~(uint64_t)FEATURES_INCOMPATIBLE) {
 		snprintf(
 			text, sizeof(text),
 			"made by a later release (layout %u, features %#llx "

@@ -159,7 +159,8 @@ int ram_disk_create(struct ram_pool *pool, const struct ram_disk_spec *spec,
 
 /* A disk that is as src is at one moment, at the cost of one slot. Freezes src
  * for microseconds; waits for calls that are under way. Only outside every
- * epoch. -EEXIST, -EINVAL, -ENOSPC (no block for the slot; a guarantee that
+ * epoch, and while the caller itself holds no view that is older than 100 ms
+ * (likewise replacing and shrinking): it would wait for itself. -EEXIST, -EINVAL, -ENOSPC (no block for the slot; a guarantee that
  * does not fit: what a guaranteed src shared with the clone must be guaranteed
  * anew), -ENOMEM. */
 int ram_disk_clone(struct ram_disk *src, const struct ram_disk_spec *spec,
