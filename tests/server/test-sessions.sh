@@ -116,7 +116,7 @@ END
 # Ended in the middle of many that come back.
 peer "$tmp/there" <<'END' &
 import threading
-U = "ffffffff-0000-0000-0000-0000000000%02d"
+U = "eeeeeeee-0000-0000-0000-0000000000%02d"
 def device(k):
     try:
         for epoch in range(1, 10**6):
