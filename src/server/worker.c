@@ -217,7 +217,9 @@ static void *work(void *arg)
 	for (;;) {
 		if (busy)
 			poll_busily(w, busy);
-		event_base_loop(w->base, EVLOOP_ONCE);
+		/* Polling may have taken the wake-up that came with this. */
+		if (!atomic_load(&w->stop) || w->stopping)
+			event_base_loop(w->base, EVLOOP_ONCE);
 		if (atomic_load(&w->stop) && !w->stopping)
 			begin_to_stop(w);
 		if (!w->stopping)
