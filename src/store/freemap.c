@@ -26,11 +26,6 @@ static inline void map_set(uint64_t *map, uint64_t bit, bool value)
 		map[bit / WORD_BITS] &= ~(UINT64_C(1) << bit % WORD_BITS);
 }
 
-static inline bool map_get(const uint64_t *map, uint64_t bit)
-{
-	return map[bit / WORD_BITS] >> bit % WORD_BITS & 1;
-}
-
 /* The first bit from `bit` on, below `bits`, that is `value`; else `bits`. */
 static uint64_t map_next(const uint64_t *map, uint64_t bit, uint64_t bits,
 			 bool value)
