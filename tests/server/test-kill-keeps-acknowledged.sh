@@ -21,7 +21,7 @@ for ((round = 1; round <= rounds; round++)); do
 	client=$!
 	wait_for 20 grep -q ready "$tmp/out" || fail "the writer does not start"
 	# At any moment.
-	sleep "0.$((RANDOM % 4))$((RANDOM % 10))"
+	sleep "0.$((RANDOM % 2))$((RANDOM % 10))"
 	kill_nbdramd
 	wait "$client" || fail "round $round: the writer failed"
 	cat "$tmp/out"
