@@ -25,7 +25,7 @@
 #define HOARD_MSEC 2000
 
 /* The same for one that had to wait itself, and could have sent meanwhile. */
-#define HOARD_LATE_MSEC 150
+#define HOARD_LATE_MSEC 500
 
 enum conn_state {
 	CONN_HANDSHAKE, /* options; nothing of a disk is touched yet */

@@ -21,6 +21,9 @@
 
 /* From here on payloads are received where they will stay. */
 #define BULK (128u << 10)
+
+/* A client of which so much was waiting was held back by us. */
+#define HELD_BACK (64 << 10)
 #define INPUT_BULK (4u << 10)
 
 int stream_end(struct conn *c, const char *why)
@@ -594,6 +597,8 @@ int stream_read(struct conn *c)
 		return stream_end(c, strerror(-(int)got));
 	/* What it sent while it waited says nothing of now. */
 	c->moved = now_msec();
+	if (got >= HELD_BACK)
+		c->late = false;
 	if (c->late)
 		c->moved -= HOARD_MSEC - HOARD_LATE_MSEC;
 	part = min_u64(got, direct);
