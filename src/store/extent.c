@@ -9,11 +9,6 @@
 /* How many entries one call looks at. */
 #define LOOK_MOST 65536
 
-static inline bool refers(uint64_t entry)
-{
-	return entry > ENTRY_UNFETCHED;
-}
-
 /* The kind of the blocks at `index` and for how many it is known. */
 static enum ram_extent_kind kind_at(struct ram_pool *pool, uint64_t root,
 				    uint64_t index, unsigned flags, uint64_t *n)

@@ -12,11 +12,6 @@ static inline uint64_t load(entry_t *entry)
 	return atomic_load_explicit(entry, memory_order_acquire);
 }
 
-static inline bool refers(uint64_t entry)
-{
-	return entry > ENTRY_UNFETCHED;
-}
-
 void tree_span(const struct ram_pool *pool, uint64_t root, uint64_t index,
 	       struct tree_span *span)
 {

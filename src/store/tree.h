@@ -29,6 +29,12 @@
 
 typedef _Atomic uint64_t entry_t;
 
+/* Whether an entry is the number of a table or block, and not a mark. */
+static inline bool refers(uint64_t entry)
+{
+	return entry > ENTRY_UNFETCHED;
+}
+
 static inline entry_t *table_at(const struct ram_pool *pool, uint64_t block)
 {
 	return (entry_t *)pool_block(pool, block);

@@ -4,11 +4,6 @@
 #include "pool.h"
 #include "tree.h"
 
-static inline bool refers(uint64_t entry)
-{
-	return entry > ENTRY_UNFETCHED;
-}
-
 struct tally {
 	uint64_t held, own;
 };

@@ -11,11 +11,6 @@
 /* A write of no more blocks does not look at what it replaces beforehand. */
 #define FEW_BLOCKS 4
 
-static inline bool refers(uint64_t entry)
-{
-	return entry > ENTRY_UNFETCHED;
-}
-
 /* Whether overwriting this takes a block that is new to the disk. */
 static inline bool needs_charge(struct ram_pool *pool, uint64_t entry)
 {

@@ -24,11 +24,6 @@ struct zero {
 	uint64_t disk_end; /* the first block behind the disk */
 };
 
-static inline bool refers(uint64_t entry)
-{
-	return entry > ENTRY_UNFETCHED;
-}
-
 /* Whether the range takes in all of [base, base+reach); for a shared table it is
  * enough that what it leaves out is behind the disk's end. (Not for one of our
  * own: the disk may grow meanwhile, and be written there.) */
