@@ -6,6 +6,13 @@
 #
 # mkfs, mount, unpack a source tree, compile it, unmount, attach again, check,
 # compare all that is there, remove it, fstrim.
+#
+# In a mount namespace of its own: one that another test makes meanwhile (ip netns
+# does) would hold a copy of our mounts, and the loop device would stay in use
+# until that test has ended.
+if [ ! "${NBDRAM_OWN_MOUNTS:-}" ] && unshare --mount true 2>/dev/null; then
+	NBDRAM_OWN_MOUNTS=1 exec unshare --mount "${BASH:-bash}" "$0"
+fi
 . ./functions.sh
 . "$abs_top_srcdir/tests/interop/each-server.sh"
 . "$abs_top_srcdir/tests/interop/source-tree.sh"
