@@ -125,7 +125,8 @@ int ram_wait(struct ram_thread *thread, unsigned msec);
 void ram_wait_cancel(struct ram_thread *thread);
 
 /* Bracket several calls so that they share one entry; nests. Everything below
- * enters by itself as well. Keep it short (1 ms): clone waits for it. */
+ * enters by itself as well. Keep it short (1 ms): clone waits for it. A call that
+ * must have memory from the kernel steps out meanwhile. */
 void ram_epoch_enter(struct ram_thread *thread);
 void ram_epoch_leave(struct ram_thread *thread);
 

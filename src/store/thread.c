@@ -96,6 +96,21 @@ void ram_epoch_leave(struct ram_thread *t)
 	atomic_store_explicit(&t->inside, 0, memory_order_release);
 }
 
+unsigned thread_step_out(struct ram_thread *t)
+{
+	unsigned depth = t->depth;
+
+	t->depth = 1;
+	ram_epoch_leave(t);
+	return depth;
+}
+
+void thread_step_in(struct ram_thread *t, unsigned depth)
+{
+	ram_epoch_enter(t);
+	t->depth = depth;
+}
+
 int64_t thread_leave(struct ram_thread *t, int64_t result)
 {
 	ram_epoch_leave(t);

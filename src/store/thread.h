@@ -64,6 +64,13 @@ void thread_quiesce(struct ram_pool *pool);
  * repeated. Returns the result. */
 int64_t thread_leave(struct ram_thread *t, int64_t result);
 
+/* Step out of the epoch in the middle of a call, however deep, for what may take
+ * long (memory from the kernel, a mutex), and into a new one afterwards. What was
+ * found in the tree before must be looked up again, and whether the disk may be
+ * written to; blocks that were taken stay the call's. */
+unsigned thread_step_out(struct ram_thread *t);
+void thread_step_in(struct ram_thread *t, unsigned depth);
+
 /* Borrow another thread's stock and limbo. False: it is inside a call. */
 bool thread_hold(struct ram_thread *t);
 void thread_unhold(struct ram_thread *t);

@@ -195,10 +195,23 @@ static int stage_charge(struct writer *w, uint64_t len, uint64_t off)
 	return writer_charge(w, need);
 }
 
+/* Memory for a run that has none, which takes the kernel a while: no clone should
+ * have to wait for it. */
+static int stage_populate(struct ram_thread *t, const struct run *run)
+{
+	const struct backing *b = &t->pool->backing;
+	unsigned depth = thread_step_out(t);
+	int error = backing_reserve(b, run->first, run->count);
+
+	if (!error)
+		backing_populate(b, run->first, run->count);
+	thread_step_in(t, depth);
+	return error;
+}
+
 /* Blocks for the payload, as many as pieces hold. */
 static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 {
-	struct ram_pool *pool = t->pool;
 	uint64_t at = view->off, end = view->off + len, here, blocks;
 	struct run run;
 	int error;
@@ -209,13 +222,9 @@ static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 		blocks = div_up(end, BLOCK_SIZE) - at / BLOCK_SIZE;
 		error = block_take(t, min_u64(blocks, RUN_BLOCKS), &run);
 		if (!error && run.cold) {
-			error = backing_reserve(&pool->backing, run.first,
-						run.count);
+			error = stage_populate(t, &run);
 			if (error)
 				block_untake(t, run);
-			else
-				backing_populate(&pool->backing, run.first,
-						 run.count);
 		}
 		if (error)
 			return error;
@@ -223,7 +232,7 @@ static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 				       at % BLOCK_SIZE,
 			       end - at);
 		add_piece(view,
-			  (uint8_t *)pool_block(pool, run.first) +
+			  (uint8_t *)pool_block(t->pool, run.first) +
 				  at % BLOCK_SIZE,
 			  here);
 		at += here;

@@ -185,6 +185,46 @@ static unsigned publish_run(struct writer *w, entry_t *entry, struct run run,
 	return i;
 }
 
+/* Where the write stands after its thread has stepped out: the disk may have been
+ * frozen, cut or cloned. */
+static int find_again(struct ram_disk *disk, struct ram_thread *t,
+		      const struct piece *p, entry_t **entry)
+{
+	int error = disk_writable(disk, t);
+
+	if (!error && !disk_holds(disk, p->to, p->at))
+		error = -EINVAL;
+	if (!error)
+		error = tree_leaf_for_write(disk, t, p->at / BLOCK_SIZE, entry);
+	return error;
+}
+
+/* Fill a run with its piece; *entry is that of its first block, before and
+ * afterwards. Whether the blocks hold memory afterwards stands in run->cold. */
+static int fill(struct ram_disk *disk, struct ram_thread *t, struct run *run,
+		const struct piece *p, entry_t **entry)
+{
+	struct ram_pool *pool = disk->pool;
+	unsigned depth;
+	int error;
+
+	if (!run->cold) {
+		fill_warm(pool, run, p);
+		return 0;
+	}
+	/* Not inside: a clone would have to wait for all who stand before the
+	 * mutex. */
+	depth = thread_step_out(t);
+	error = fill_cold(pool, run, p);
+	if (error)
+		/* Some of it may hold memory now. */
+		backing_punch(&pool->backing, run->first, run->count);
+	else
+		run->cold = false;
+	thread_step_in(t, depth);
+	return error ? error : find_again(disk, t, p, entry);
+}
+
 int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 		   uint64_t len, uint64_t off)
 {
@@ -194,6 +234,7 @@ int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 	struct piece p;
 	struct run run;
 	entry_t *entry;
+	unsigned done;
 	int error;
 
 	n = (end - 1) / BLOCK_SIZE - first + 1;
@@ -213,17 +254,14 @@ int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 		p.to = stop - p.at;
 		p.buf = buf ? (const uint8_t *)buf + (p.at + p.from - off)
 			    : NULL;
-		if (!run.cold)
-			fill_warm(pool, &run, &p);
-		else
-			error = fill_cold(pool, &run, &p);
+		error = fill(disk, t, &run, &p, &entry);
 		if (error) {
-			/* Some of it may hold memory now. */
-			backing_punch(&pool->backing, run.first, run.count);
 			block_untake(t, run);
 			break;
 		}
-		i += publish_run(&w, &entry[i], run, &p, &error);
+		done = publish_run(&w, entry, run, &p, &error);
+		i += done;
+		entry += done;
 	}
 	writer_done(&w);
 	if (i == 0)

@@ -199,6 +199,14 @@ static int step(struct zero *z, uint64_t at, uint64_t end, unsigned flags,
 	return error;
 }
 
+static int zeroable(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
+		    uint64_t off)
+{
+	int error = disk_writable(disk, t);
+
+	return !error && !disk_holds(disk, len, off) ? -EINVAL : error;
+}
+
 int ram_disk_zero(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		  uint64_t off, unsigned flags, uint64_t *cursor)
 {
@@ -207,9 +215,7 @@ int ram_disk_zero(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 	int error;
 
 	ram_epoch_enter(t);
-	error = disk_writable(disk, t);
-	if (!error && !disk_holds(disk, len, off))
-		error = -EINVAL;
+	error = zeroable(disk, t, len, off);
 	while (!error && *cursor < len) {
 		error = step(&z, off + *cursor, off + len, flags, &done);
 		*cursor += done;
@@ -221,6 +227,9 @@ int ram_disk_zero(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 			/* Enough for once: let others have their turn. */
 			error = -EAGAIN;
 			thread_wake(t);
+		} else {
+			/* The step may have stepped out. */
+			error = zeroable(disk, t, len, off);
 		}
 	}
 	return thread_leave(t, error);
