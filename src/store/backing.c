@@ -306,6 +306,13 @@ bool backing_held(const struct backing *b, uint64_t block, uint64_t n,
 	return mincore(backing_at(b, block), n << BLOCK_SHIFT, held) == 0;
 }
 
+bool backing_has_data(const struct backing *b, uint64_t block)
+{
+	off_t at = (off_t)(block << BLOCK_SHIFT);
+
+	return lseek(b->fd, at, SEEK_DATA) == at;
+}
+
 void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n)
 {
 	unsigned char held[RUN_BLOCKS];

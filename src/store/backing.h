@@ -60,6 +60,10 @@ int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
 
+/* Whether something was ever written to the block; it may have been swapped out
+ * since. Moves the file's position, which nobody uses. */
+bool backing_has_data(const struct backing *b, uint64_t block);
+
 /* Which of n blocks (at most RUN_BLOCKS) hold memory: a byte for each, its lowest
  * bit. False: the kernel does not say. */
 bool backing_held(const struct backing *b, uint64_t block, uint64_t n,

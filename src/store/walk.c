@@ -113,13 +113,12 @@ static int walk_table(struct tree_walk *t, uint64_t block, unsigned level,
  * when the file system is full. Data is not looked at. */
 static bool holds_memory(struct tree_walk *t, uint64_t block)
 {
-	unsigned char held = 1;
+	bool holds = backing_has_data(&t->w->pool->backing, block);
 
-	backing_held(&t->w->pool->backing, block, 1, &held);
-	if (!(held & 1))
+	if (!holds)
 		walk_fault(t->w, t->name, "page %llu holds no memory",
 			   (unsigned long long)block);
-	return held & 1;
+	return holds;
 }
 
 /* What an entry at `level` (that of what it points at) speaks for. */
@@ -293,28 +292,29 @@ static bool nothing_beyond(struct ram_pool *pool, uint64_t value,
 
 /* The bytes behind the end: of the last block, and in tables that a larger
  * relative reached first. */
-static void walk_end(struct walk *w, const struct layout_slot *image,
-		     const char *name, uint64_t end)
+static void walk_end(struct tree_walk *t, const struct layout_slot *image)
 {
+	struct walk *w = t->w;
 	unsigned cut = image->size % BLOCK_SIZE, i;
 	const uint8_t *byte;
 	struct tree_span span;
 
 	if (w->shared && root_entry(image->root) != ENTRY_HOLE &&
 	    !nothing_beyond(w->pool, root_entry(image->root),
-			    root_level(image->root), 0, end)) {
-		walk_fault(w, name, "there is data behind its end");
+			    root_level(image->root), 0, t->end)) {
+		walk_fault(w, t->name, "there is data behind its end");
 		return;
 	}
 	if (cut == 0)
 		return;
-	tree_span(w->pool, image->root, end - 1, &span);
-	if (!span.leaf || atomic_load(span.leaf) == ENTRY_HOLE)
+	tree_span(w->pool, image->root, t->end - 1, &span);
+	if (!span.leaf || atomic_load(span.leaf) == ENTRY_HOLE ||
+	    !holds_memory(t, atomic_load(span.leaf)))
 		return;
 	byte = pool_block(w->pool, atomic_load(span.leaf));
 	for (i = cut; i < BLOCK_SIZE; i++) {
 		if (byte[i] != 0) {
-			walk_fault(w, name,
+			walk_fault(w, t->name,
 				   "bytes behind its end are not "
 				   "zero");
 			return;
@@ -338,5 +338,5 @@ void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
 	/* Without any fault so far all tables are sound enough to be followed,
 	 * those too that were walked on behalf of a relative. */
 	if (w->faults == 0)
-		walk_end(w, image, name, t.end);
+		walk_end(&t, image);
 }

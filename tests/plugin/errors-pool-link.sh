@@ -10,6 +10,8 @@ parent=${pool%/*}
 mkdir -m 700 "$parent/real"
 ln -s real "$pool"
 refused "$pool: .*(link|not a folder|Not a directory)" 1M pool="$pool"
+# With a slash behind it the kernel would follow it.
+refused "$pool/: .*(link|not a folder|Not a directory)" 1M pool="$pool/"
 [ -z "$(ls -A "$parent/real")" ] || fail "the link was followed"
 rm "$pool"
 
