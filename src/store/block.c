@@ -430,24 +430,54 @@ int block_take(struct ram_thread *t, uint32_t want, struct run *run)
 	return 0;
 }
 
+/* A run for tables, or none. Under the lock. */
+static struct run take_tables(struct blocks *b)
+{
+	struct run run = {.count = 0};
+	uint64_t room;
+
+	room = b->landing - min_u64(atomic_load(&b->landing_used), b->landing);
+	room = min_u64(room, freemap_room(b));
+	room = min_u64(room, b->landing / 16);
+	room = min_u64(room, TABLES_AHEAD);
+	if (room > 0)
+		run = freemap_take(b, room);
+	atomic_fetch_add(&b->landing_used, run.count);
+	return run;
+}
+
+/* Set tables aside, with memory: for all of them at once, since each call to the
+ * file waits for whoever writes to it. Takes the lock anew meanwhile. */
+static void tables_refill(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+	struct run run = take_tables(b);
+	int error = 0;
+
+	if (run.cold && run.count > 0) {
+		lock_drop(&b->lock);
+		error = backing_reserve(&pool->backing, run.first, run.count);
+		lock_take(&b->lock);
+		run.cold = error;
+	}
+	if (error || b->tables.count > 0) {
+		/* No memory; or another thread was faster. */
+		freemap_add(b, run);
+		atomic_fetch_sub(&b->landing_used, run.count);
+		return;
+	}
+	b->tables = run;
+}
+
 /* Tables lie together: they do not break up runs of data, and finding an entry
  * misses the translation buffers less often. */
 static bool take_for_table(struct ram_pool *pool, struct run *run)
 {
 	struct blocks *b = &pool->blocks;
-	uint64_t room;
 
 	lock_take(&b->lock);
-	if (b->tables.count == 0) {
-		room = b->landing -
-		       min_u64(atomic_load(&b->landing_used), b->landing);
-		room = min_u64(room, freemap_room(b));
-		room = min_u64(room, b->landing / 16);
-		room = min_u64(room, TABLES_AHEAD);
-		if (room > 0)
-			b->tables = freemap_take(b, room);
-		atomic_fetch_add(&b->landing_used, b->tables.count);
-	}
+	if (b->tables.count == 0)
+		tables_refill(pool);
 	*run = b->tables;
 	if (run->count > 0) {
 		run->count = 1;
