@@ -81,6 +81,7 @@ struct conn {
 	struct payload *payload;      /* newest first */
 	uint64_t payload_left;	      /* bytes of it still to come */
 	uint64_t piece_left;	      /* of them, before it is published */
+	uint64_t proven;	      /* the length of the last one that came */
 	int error;		      /* DISCARD: what it will be answered */
 	const char *error_text;
 

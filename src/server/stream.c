@@ -19,6 +19,10 @@
  * expected, so that what has to be stashed stays small. */
 #define INPUT_USUAL (64u << 10)
 
+/* So often is a payload read on while it comes, before others have their turn:
+ * with STAGE_MOST at a time, a piece at most. */
+#define READS_MOST 8
+
 /* From here on payloads are received where they will stay. */
 #define BULK (128u << 10)
 
@@ -229,10 +233,11 @@ static bool wants_stage(const struct conn *c)
 	       (!c->payload || c->payload->filled == c->payload->view.len);
 }
 
-/* How much to stage: not what is claimed, but in proportion to what came. */
+/* How much to stage: not what is claimed, but in proportion to what came, now or
+ * with the last write. */
 static uint64_t stage_size(const struct conn *c)
 {
-	uint64_t came = 0;
+	uint64_t came = c->proven;
 	const struct payload *p;
 
 	for (p = c->payload; p; p = p->next)
@@ -322,6 +327,7 @@ static int payload_came(struct conn *c, uint64_t n)
 		return 0;
 	}
 	c->payload = NULL;
+	c->proven = c->request.payload;
 	c->state = CONN_REQUEST;
 	if (not_now(c, error))
 		return park(c, &c->request, payload, 0);
@@ -551,7 +557,9 @@ int stream_use_stash(struct conn *c)
 	return error;
 }
 
-int stream_read(struct conn *c)
+/* One read. *more: all that was asked for came, and there may be more of the same
+ * payload. */
+static int read_once(struct conn *c, bool *more)
 {
 	struct worker *w = c->worker;
 	struct iovec iov[RAM_VIEW_MAX + 1];
@@ -560,6 +568,7 @@ int stream_read(struct conn *c)
 	ssize_t got;
 	int n = 0, error;
 
+	*more = false;
 	if (c->state == CONN_PAYLOAD) {
 		if (wants_stage(c) && stage(c))
 			return 0;
@@ -604,6 +613,7 @@ int stream_read(struct conn *c)
 	part = min_u64(got, direct);
 	if (part > 0) {
 		error = payload_came(c, part);
+		*more = part == direct && c->state == CONN_PAYLOAD;
 		if (error || (uint64_t)got == part)
 			return error;
 		return stream_use(c, w->input, got - part);
@@ -612,6 +622,17 @@ int stream_read(struct conn *c)
 	c->stash = NULL;
 	c->stash_len = 0;
 	return stream_use(c, w->input, kept + got);
+}
+
+int stream_read(struct conn *c)
+{
+	unsigned i;
+	bool more = true;
+	int error = 0;
+
+	for (i = 0; i < READS_MOST && more && !error && !c->stalled; i++)
+		error = read_once(c, &more);
+	return error;
 }
 
 bool stream_hoards(const struct conn *c, uint64_t now)
