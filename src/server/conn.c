@@ -20,7 +20,7 @@
 #define FLUSH_MOST (UINT64_C(4) << 20)
 
 /* Queued replies, or parked requests, beyond which no more is read. */
-#define OUT_MOST 512
+#define OUT_MOST 256
 #define PARKED_MOST 32
 
 /* How long a client may take to take its last replies. */
@@ -186,7 +186,6 @@ void conn_close(struct conn *c, const char *why)
 	addresses_leave(&w->server->addresses, &c->address);
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
-	free(c->stash);
 	free(c->peer);
 	free(c);
 }

@@ -19,6 +19,13 @@
  * expected, so that what has to be stashed stays small. */
 #define INPUT_USUAL (64u << 10)
 
+/* The same for requests while much is stashed: with OUT_MOST replies a connection
+ * has no more than 64 KiB of memory then. */
+#define INPUT_SCARCE (24u << 10)
+
+/* Stashed by all connections of a worker: from here on they read less. */
+#define STASHED_MUCH (UINT64_C(8) << 20)
+
 /* So often is a payload read on while it comes, before others have their turn:
  * with STAGE_MOST at a time, a piece at most. */
 #define READS_MOST 8
@@ -145,9 +152,20 @@ void stream_drop_parked(struct conn *c)
 	c->parked_count = 0;
 }
 
+/* What could not be used yet is buf now, which is taken over. */
+static void replace_stash(struct conn *c, uint8_t *buf, size_t n)
+{
+	c->worker->stashed += n;
+	c->worker->stashed -= c->stash_len;
+	free(c->stash);
+	c->stash = buf;
+	c->stash_len = n;
+}
+
 void stream_drop(struct conn *c)
 {
 	stream_drop_parked(c);
+	replace_stash(c, NULL, 0);
 	payload_free(c, c->payload);
 	c->payload = NULL;
 	end_turn(c);
@@ -500,9 +518,7 @@ static int stash(struct conn *c, const uint8_t *buf, size_t n)
 			return out_of_memory(c);
 		memcpy(copy, buf, n);
 	}
-	free(c->stash);
-	c->stash = copy;
-	c->stash_len = n;
+	replace_stash(c, copy, n);
 	return 0;
 }
 
@@ -551,10 +567,18 @@ int stream_use_stash(struct conn *c)
 	int error;
 
 	c->stash = NULL;
-	c->stash_len = 0;
 	error = stream_use(c, old, n);
 	free(old);
 	return error;
+}
+
+/* Many small writes in one read save processor time. What of it cannot be used yet
+ * is kept for each connection: while there is much of that, all read less. */
+static size_t input_room(const struct conn *c)
+{
+	if (c->state == CONN_HANDSHAKE)
+		return INPUT_USUAL;
+	return c->worker->stashed > STASHED_MUCH ? INPUT_SCARCE : WORKER_INPUT;
 }
 
 /* One read. *more: all that was asked for came, and there may be more of the same
@@ -564,7 +588,7 @@ static int read_once(struct conn *c, bool *more)
 	struct worker *w = c->worker;
 	struct iovec iov[RAM_VIEW_MAX + 1];
 	uint64_t direct = 0, part;
-	size_t room = WORKER_INPUT, kept = c->stash_len;
+	size_t room = input_room(c), kept = c->stash_len;
 	ssize_t got;
 	int n = 0, error;
 
@@ -584,8 +608,6 @@ static int read_once(struct conn *c, bool *more)
 				return stream_end(c, "too much is stashed");
 			memcpy(w->input, c->stash, kept);
 		}
-		if (c->state == CONN_HANDSHAKE)
-			room = INPUT_USUAL;
 		/* After a large write comes another: its payload should go to
 		 * its own place and not by way of here. */
 		if (c->request.length >= BULK && c->state != CONN_HANDSHAKE)
@@ -618,9 +640,7 @@ static int read_once(struct conn *c, bool *more)
 			return error;
 		return stream_use(c, w->input, got - part);
 	}
-	free(c->stash);
-	c->stash = NULL;
-	c->stash_len = 0;
+	replace_stash(c, NULL, 0);
 	return stream_use(c, w->input, kept + got);
 }
 

@@ -66,6 +66,7 @@ struct worker {
 	struct out_pool outs;
 	struct conn_list conns;	  /* all; those in the handshake first */
 	struct conn_list waiting; /* for memory, in order of arrival */
+	uint64_t stashed;	  /* bytes, by all connections */
 	uint32_t socket_share;	  /* what sockets were told last, see conn.c */
 	bool ticking, stopping;
 	bool active; /* something has come since busy polling looked last */
