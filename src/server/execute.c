@@ -220,7 +220,7 @@ static int execute_zero(struct conn *c, const struct proto_request *request,
 				     "writing");
 	error = ram_disk_zero(c->export->disk, c->worker->ram, request->length,
 			      request->offset, keep ? RAM_KEEP : 0, cursor);
-	if (error == -EAGAIN)
+	if (error == -EAGAIN || error == -ENOSPC)
 		return error;
 	if (error)
 		return execute_error(c, request, error, NULL);

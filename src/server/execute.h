@@ -7,8 +7,8 @@
 #include "conn.h"
 
 /* Execute a legal request other than a write. *cursor is 0 at first. 0: it has
- * been answered; -EAGAIN: not yet, call again with the same; -ENOMEM: the
- * connection cannot be served. */
+ * been answered; -EAGAIN, -ENOSPC: not yet, call again with the same while there
+ * is time; -ENOMEM: the connection cannot be served. */
 int execute_request(struct conn *c, const struct proto_request *request,
 		    uint64_t *cursor);
 

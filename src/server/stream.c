@@ -193,7 +193,7 @@ static int repeat(struct conn *c, struct parked *p, bool *again)
 	*again = false;
 	error = p->payload ? execute_publish(c, p->payload)
 			   : execute_request(c, &p->request, &p->cursor);
-	if (error == -EAGAIN || (error == -ENOSPC && p->payload)) {
+	if (error == -EAGAIN || error == -ENOSPC) {
 		if (p->cursor != cursor)
 			p->since = now_msec();
 		*again = now_msec() - p->since < MEMORY_MSEC;
@@ -452,8 +452,10 @@ static int run(struct conn *c)
 	uint64_t cursor = 0;
 	int error = execute_request(c, &c->request, &cursor);
 
-	if (error == -EAGAIN)
+	if (not_now(c, error))
 		return park(c, &c->request, NULL, cursor);
+	if (error == -EAGAIN || error == -ENOSPC)
+		return answer(c, &c->request, -ENOSPC);
 	return error ? out_of_memory(c) : 0;
 }
 
