@@ -599,6 +599,7 @@ static int ram_get_ready(void)
 	struct ram_pool_config config = {
 		.size = given.memory,
 		.warm = RAM_DEFAULT,
+		.headroom = RAM_DEFAULT,
 		.path = given.folder,
 	};
 	CLEANUP_FREE char *path = NULL;

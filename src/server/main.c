@@ -68,6 +68,7 @@ static int open_pool(struct server *s)
 	struct ram_pool_config config = {
 		.size = o->pool_size,
 		.warm = o->warm,
+		.headroom = RAM_DEFAULT,
 		.path = o->pool_path,
 	};
 	struct ram_why why;

@@ -6,29 +6,31 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
+#include "headroom.h"
 #include "hostmem.h"
 
-#define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
 
 /* Landing: the larger of 64 MiB and 1/64 of the pool, at most an eighth. */
 #define LANDING_LEAST (64 * MIB)
 
-int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
-		   struct ram_why *why)
+int bounds_default(const struct backing *backing, uint64_t held,
+		   uint64_t headroom, uint64_t *size, struct ram_why *why)
 {
 	struct host_memory host;
-	uint64_t most, headroom;
+	uint64_t most;
 	int error;
 
-	error = host_memory_read(&host);
+	error = ram_host_read(&host);
 	if (error)
 		return why_set(
 			why, error,
 			"cannot read how much memory there is (%s); give "
 			"the pool's size",
 			strerror(-error));
-	headroom = max_u64(GIB, host.total / 10);
+	if (headroom == RAM_DEFAULT)
+		headroom = headroom_usual(host.total);
 	most = min_u64(host.cgroup_max, host.available + held);
 	if (most < headroom + RAM_POOL_MIN && held > 0) {
 		*size = RAM_POOL_MIN; /* what it holds decides */

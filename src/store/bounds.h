@@ -10,8 +10,8 @@
  * left, with what the pool holds already (`held` bytes), less headroom; in a
  * folder at most what its file system takes. -ENOMEM: too little is left;
  * -errno of reading /proc. */
-int bounds_default(const struct backing *backing, uint64_t held, uint64_t *size,
-		   struct ram_why *why);
+int bounds_default(const struct backing *backing, uint64_t held,
+		   uint64_t headroom, uint64_t *size, struct ram_why *why);
 
 /* Set the limits of a pool for `size` bytes. -EBUSY: more is in use; unchanged
  * then. */

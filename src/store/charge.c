@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "disk.h"
+#include "headroom.h"
 #include "keeper.h"
 #include "pool.h"
 
@@ -22,7 +23,8 @@ static void own_set(struct charge *c, struct ram_disk *disk, uint64_t own)
 	c->promised += unfilled(disk);
 }
 
-int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
+int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n,
+		bool asked)
 {
 	struct charge *c = &pool->charge;
 	uint64_t promised, others;
@@ -35,6 +37,10 @@ int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n)
 		error = -EDQUOT;
 	else if (c->used + n + others > c->limit)
 		error = -ENOSPC;
+	/* What is promised has its memory already. */
+	else if (promised < n && c->used + n + others + pool->blocks.landing >
+					 (asked ? c->most : c->allowed))
+		error = -ENOBUFS;
 	if (!error) {
 		c->used += n;
 		c->flight += n;
@@ -81,9 +87,12 @@ int charge_set(struct ram_pool *pool, struct ram_disk *disk, uint64_t own,
 	       uint64_t quota, uint64_t guarantee, bool force)
 {
 	struct charge *c = &pool->charge;
-	uint64_t before, after;
+	uint64_t before, after, all;
 	int error = 0;
 
+	/* What is promised is populated at once. */
+	if (guarantee > 0 && !force)
+		headroom_look(pool);
 	lock_take(&c->lock);
 	if (own == CHARGE_KEEP)
 		own = disk->own;
@@ -91,8 +100,9 @@ int charge_set(struct ram_pool *pool, struct ram_disk *disk, uint64_t own,
 		quota = disk->quota;
 	before = unfilled(disk);
 	after = guarantee > own ? guarantee - own : 0;
+	all = c->used + c->promised - before + after;
 	if (!force && after > before &&
-	    c->used + c->promised - before + after > c->limit) {
+	    (all > c->limit || all + pool->blocks.landing > c->most)) {
 		error = -ENOSPC;
 	} else {
 		c->promised += after - before;
@@ -146,6 +156,20 @@ static bool may_come_back(struct ram_pool *pool)
 	return flight > 0 || atomic_load(&pool->blocks.pending) > 0;
 }
 
+/* As charge_take(), but the host is asked anew when its last answer has been used
+ * up. */
+static int charge_asking(struct ram_pool *pool, struct ram_disk *disk,
+			 uint64_t n)
+{
+	int error = charge_take(pool, disk, n, false);
+
+	if (error != -ENOBUFS)
+		return error;
+	headroom_look(pool);
+	error = charge_take(pool, disk, n, true);
+	return error == -ENOBUFS ? -ENOSPC : error;
+}
+
 /* Freed blocks stay charged until their epoch is over: help it along. */
 static int charge_again(struct ram_pool *pool, struct ram_disk *disk,
 			struct ram_thread *t, uint64_t n)
@@ -156,13 +180,13 @@ static int charge_again(struct ram_pool *pool, struct ram_disk *disk,
 	epoch_advance(pool);
 	limbo_drain(pool, NULL);
 	wait_look(t, false);
-	return charge_take(pool, disk, n);
+	return charge_asking(pool, disk, n);
 }
 
 int pool_charge(struct ram_pool *pool, struct ram_disk *disk,
 		struct ram_thread *t, uint64_t n)
 {
-	int error = charge_take(pool, disk, n);
+	int error = charge_asking(pool, disk, n);
 	bool comes;
 
 	if (error == -ENOSPC) {

@@ -11,6 +11,7 @@
 #ifndef NBDRAM_STORE_CHARGE_H
 #define NBDRAM_STORE_CHARGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lock.h"
@@ -25,11 +26,18 @@ struct charge {
 	/* Guarded by lock. */
 	uint64_t limit, used, promised;
 	uint64_t flight; /* of used: taken by calls that are under way */
+	/* What is used may become so much, landing included, before the host is
+	 * asked again; so much in all, by its last answer; and whether it had
+	 * nothing to spare. See headroom.h. */
+	uint64_t allowed, most;
+	bool pressed;
+	uint64_t looked; /* when it was asked last; nsec */
 };
 
 /* Charge n blocks to the disk (NULL: to nobody's own). -EDQUOT: its quota;
- * -ENOSPC: the pool. */
-int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n);
+ * -ENOSPC: the pool; -ENOBUFS: the host; it is to be asked, unless `asked`. */
+int charge_take(struct ram_pool *pool, struct ram_disk *disk, uint64_t n,
+		bool asked);
 
 /* A call is over that took `taken` in all, and has not used `unused` of it. */
 void charge_settle(struct ram_pool *pool, struct ram_disk *disk, uint64_t taken,

@@ -22,7 +22,14 @@ static inline bool fault(enum ram_fault kind)
 {
 	return ram_fault_hook && ram_fault_hook(kind);
 }
+
+/* Likewise: what host_memory_read() would say. NULL: it itself. */
+struct host_memory;
+extern int (*ram_host_hook)(struct host_memory *memory);
+int ram_host_read(struct host_memory *memory);
 #else
+#define ram_host_read host_memory_read
+
 static inline bool fault(enum ram_fault kind)
 {
 	(void)kind;

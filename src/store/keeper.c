@@ -14,6 +14,7 @@
 #include "check.h"
 #include "disk.h"
 #include "freemap.h"
+#include "headroom.h"
 #include "pool.h"
 #include "tree.h"
 
@@ -169,19 +170,32 @@ static bool recount_own(struct ram_pool *pool)
 	return true;
 }
 
+static uint64_t promised_now(struct ram_pool *pool)
+{
+	uint64_t n;
+
+	lock_take(&pool->charge.lock);
+	n = pool->charge.promised;
+	lock_drop(&pool->charge.lock);
+	return n;
+}
+
 /* How much free memory should be populated, in blocks. */
 static uint64_t warm_target(struct ram_pool *pool)
 {
 	struct blocks *b = &pool->blocks;
-	uint64_t promised, room;
+	uint64_t promised, room, warm = pool->warm;
 
 	lock_take(&b->lock);
 	room = freemap_room(b);
 	lock_take(&pool->charge.lock);
 	promised = pool->charge.promised;
+	/* The host is short of memory: payloads on their way still need some. */
+	if (pool->charge.pressed)
+		warm = min_u64(warm, b->landing);
 	lock_drop(&pool->charge.lock);
 	lock_drop(&b->lock);
-	return min_u64(pool->warm + promised, room);
+	return min_u64(warm + promised, room);
 }
 
 static uint64_t warm_now(struct ram_pool *pool)
@@ -363,7 +377,8 @@ static bool tend(struct ram_pool *pool)
 	 * only on their way back. */
 	if (warm_now(pool) + pool->warm / 2 < target)
 		pool->warming = true;
-	if (pool->warming) {
+	if (pool->warming && (warm_now(pool) < promised_now(pool) ||
+			      headroom_spares(pool, RUN_BLOCKS))) {
 		changed = warm_more(pool, target);
 		pool->warming = changed == 1;
 		return pool->warming;
@@ -550,19 +565,14 @@ bool keeper_stand_in(struct ram_pool *pool)
 
 int keeper_populate(struct ram_pool *pool)
 {
-	uint64_t promised;
 	int changed = 1;
 
 	lock_take(&pool->keeper_lock);
 	/* What is there already is enough, perhaps. */
 	while (pool->sweep && sweep(pool))
 		;
-	while (changed == 1) {
-		lock_take(&pool->charge.lock);
-		promised = pool->charge.promised;
-		lock_drop(&pool->charge.lock);
-		changed = warm_more(pool, promised);
-	}
+	while (changed == 1)
+		changed = warm_more(pool, promised_now(pool));
 	lock_drop(&pool->keeper_lock);
 	return changed;
 }

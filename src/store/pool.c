@@ -283,8 +283,8 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 		error = super_read(&pool->backing, &blocks, why);
 	if (!error && size == RAM_DEFAULT)
 		error = bounds_default(&pool->backing,
-				       backing_occupied(&pool->backing), &size,
-				       why);
+				       backing_occupied(&pool->backing),
+				       config->headroom, &size, why);
 	if (!error && size > backing_room(&pool->backing))
 		error = why_set(
 			why, -ENOSPC,
@@ -297,6 +297,7 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 	warm = config->warm == RAM_DEFAULT ? min_u64(WARM_USUAL, size / 8)
 					   : min_u64(config->warm, size);
 	pool->warm = warm / BLOCK_SIZE;
+	pool->headroom = config->headroom;
 	if (!error)
 		error = open_sized(pool, config, round_down(size, BLOCK_SIZE),
 				   blocks, why);

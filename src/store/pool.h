@@ -22,6 +22,7 @@ struct ram_pool {
 	const uint8_t *zeroes;	/* RUN_BLOCKS blocks of zeroes, never written */
 	uint64_t size;		/* bytes; the bound */
 	uint64_t warm;		/* blocks */
+	uint64_t headroom;	/* bytes that the host keeps; 0: none */
 	uint64_t landing_piece; /* blocks one request may take of landing */
 
 	/* One clone, snapshot, rollback or shrink at a time. */

@@ -52,6 +52,11 @@ struct ram_pool_config {
 	 * a tenth of the memory; in a folder also at most what its file system
 	 * holds. */
 	uint64_t size;
+	/* Memory that is left to the host: when no more than that is available,
+	 * what would take new memory is refused as if the pool were full, while
+	 * overwriting goes on. In a control group with a limit, a sixteenth of
+	 * that limit is left at least. RAM_DEFAULT: as above. 0: none. */
+	uint64_t headroom;
 	/* Free memory kept populated ahead of writers. RAM_DEFAULT: 256 MiB, at
 	 * most an eighth of the pool. 0: none. */
 	uint64_t warm;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -209,12 +210,61 @@ static bool find_group(const char *groups, bool v2, char *path, size_t size)
 	return found;
 }
 
-/* The smallest limit from our group up to the top of what is mounted. */
-static uint64_t hierarchy_limit(const char *root, const char *mountinfo,
-				const char *groups, bool v2)
+/* The value of "NAME 123" in memory.stat, in bytes; 0: no such line. */
+static uint64_t stat_value(const char *text, const char *name)
 {
-	const char *file = v2 ? "memory.max" : "memory.limit_in_bytes";
-	uint64_t smallest = UINT64_MAX;
+	const size_t name_len = strlen(name);
+	const char *line = text;
+
+	while (line) {
+		if (strncmp(line, name, name_len) == 0 && line[name_len] == ' ')
+			return strtoull(line + name_len + 1, NULL, 10);
+		line = strchr(line, '\n');
+		if (line)
+			line++;
+	}
+	return 0;
+}
+
+/* Names of the files of a group in the two versions. */
+struct group_files {
+	const char *limit, *usage, *inactive;
+};
+
+static const struct group_files files_v1 = {"memory.limit_in_bytes",
+					    "memory.usage_in_bytes",
+					    "total_inactive_file"};
+static const struct group_files files_v2 = {"memory.max", "memory.current",
+					    "inactive_file"};
+
+/* One group, which has a limit: how much of it is left. */
+static void group_left(const char *root, const char *folder,
+		       const struct group_files *files, uint64_t limit,
+		       struct host_memory *m)
+{
+	char path[3 * PATH_MAX], text[8192];
+	uint64_t used, inactive = 0, left;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, files->usage);
+	if (read_file(root, path, text, sizeof(text)) ||
+	    !limit_value(text, &used))
+		return;
+	snprintf(path, sizeof(path), "%s/memory.stat", folder);
+	if (read_file(root, path, text, sizeof(text)) == 0)
+		inactive = stat_value(text, files->inactive);
+	used -= min_u64(used, inactive);
+	left = limit - min_u64(limit, used);
+	if (left < m->cgroup_left) {
+		m->cgroup_left = left;
+		m->cgroup_left_of = limit;
+	}
+}
+
+/* The limits from our group up to the top of what is mounted. */
+static void hierarchy_limits(const char *root, const char *mountinfo,
+			     const char *groups, bool v2, struct host_memory *m)
+{
+	const struct group_files *files = v2 ? &files_v2 : &files_v1;
 	struct hierarchy h;
 	char group[PATH_MAX];
 	char *below = group;
@@ -222,7 +272,7 @@ static uint64_t hierarchy_limit(const char *root, const char *mountinfo,
 
 	if (!find_hierarchy(mountinfo, v2, &h) ||
 	    !find_group(groups, v2, group, sizeof(group)))
-		return UINT64_MAX;
+		return;
 	/* In a container the mount may show a part of the hierarchy, and our
 	 * path may begin outside of it ("/../other"): then the top of what is
 	 * visible is the best that can be known. */
@@ -236,26 +286,32 @@ static uint64_t hierarchy_limit(const char *root, const char *mountinfo,
 		*below = 0;
 
 	for (;;) {
-		char path[3 * PATH_MAX];
+		char folder[2 * PATH_MAX], path[3 * PATH_MAX];
 		char text[64];
 		uint64_t limit;
 		char *slash;
 
-		snprintf(path, sizeof(path), "%s%s/%s", h.mount, below, file);
+		snprintf(folder, sizeof(folder), "%s%s", h.mount, below);
+		snprintf(path, sizeof(path), "%s/%s", folder, files->limit);
 		if (read_file(root, path, text, sizeof(text)) == 0 &&
-		    limit_value(text, &limit))
-			smallest = min_u64(smallest, limit);
+		    limit_value(text, &limit)) {
+			m->cgroup_max = min_u64(m->cgroup_max, limit);
+			group_left(root, folder, files, limit, m);
+		}
 		slash = strrchr(below, '/');
 		if (!slash)
 			break;
 		*slash = 0;
 	}
-	return smallest;
 }
 
 int host_memory_read_at(const char *root, struct host_memory *memory)
 {
-	struct host_memory m = {.cgroup_max = UINT64_MAX};
+	struct host_memory m = {
+		.cgroup_max = UINT64_MAX,
+		.cgroup_left = UINT64_MAX,
+		.cgroup_left_of = UINT64_MAX,
+	};
 	CLEANUP_FREE char *text = malloc(FILE_MAX);
 	char groups[8192];
 	int err;
@@ -270,10 +326,10 @@ int host_memory_read_at(const char *root, struct host_memory *memory)
 		return -EINVAL;
 
 	if (read_file(root, "proc/self/mountinfo", text, FILE_MAX) == 0 &&
-	    read_file(root, "proc/self/cgroup", groups, sizeof(groups)) == 0)
-		m.cgroup_max =
-			min_u64(hierarchy_limit(root, text, groups, true),
-				hierarchy_limit(root, text, groups, false));
+	    read_file(root, "proc/self/cgroup", groups, sizeof(groups)) == 0) {
+		hierarchy_limits(root, text, groups, true, &m);
+		hierarchy_limits(root, text, groups, false, &m);
+	}
 	*memory = m;
 	return 0;
 }

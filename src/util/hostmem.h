@@ -12,6 +12,10 @@ struct host_memory {
 	 * root: memory.max (v2) or memory.limit_in_bytes (v1); UINT64_MAX when
 	 * there is none. */
 	uint64_t cgroup_max;
+	/* What a control group on that way may still take, and which limit it
+	 * has: the one that leaves least. What it holds of files that need not
+	 * be written back counts as free. UINT64_MAX: none. */
+	uint64_t cgroup_left, cgroup_left_of;
 };
 
 /* Read all of it now. Any thread; allocates nothing that outlives the call.

@@ -67,6 +67,39 @@ static void v2_smallest(void **state)
 	expect_limit(0);
 }
 
+static void expect_left(uint64_t left, uint64_t of)
+{
+	struct host_memory m;
+
+	assert_int_equal(host_memory_read_at(fake_root, &m), 0);
+	assert_int_equal(m.cgroup_left, left);
+	assert_int_equal(m.cgroup_left_of, of);
+}
+
+/* The one with the smallest limit need not be the one that leaves least. */
+static void v2_left(void **state)
+{
+	(void)state;
+	fake_file("proc/self/mountinfo", V2_MOUNT);
+	fake_file("proc/self/cgroup", "0::/a.slice/b.service\n");
+	fake_file("sys/fs/cgroup/a.slice/b.service/memory.max", "104857600\n");
+	/* How much is used is not told: no limit that could be watched. */
+	expect_left(UINT64_MAX, UINT64_MAX);
+	fake_file("sys/fs/cgroup/a.slice/b.service/memory.current",
+		  "41943040\n");
+	expect_left(60 * MIB, 100 * MIB);
+	fake_file("sys/fs/cgroup/a.slice/b.service/memory.stat",
+		  "anon 7\nfile 20971520\ninactive_file 10485760\nactive_file "
+		  "1\n");
+	expect_left(70 * MIB, 100 * MIB);
+	fake_file("sys/fs/cgroup/a.slice/memory.max", "209715200\n");
+	fake_file("sys/fs/cgroup/a.slice/memory.current", "199229440\n");
+	expect_left(10 * MIB, 200 * MIB);
+	/* More than the limit, while the kernel takes memory back. */
+	fake_file("sys/fs/cgroup/a.slice/memory.current", "230686720\n");
+	expect_left(0, 200 * MIB);
+}
+
 static void v2_root_group(void **state)
 {
 	(void)state;
@@ -128,6 +161,20 @@ static void v1(void **state)
 	/* Version 2 beside it may be tighter. */
 	fake_file("sys/fs/cgroup/unified/y/memory.max", "1048576\n");
 	expect_limit(MIB);
+}
+
+static void v1_left(void **state)
+{
+	(void)state;
+	fake_file("proc/self/mountinfo", V1_MOUNTS);
+	fake_file("proc/self/cgroup", "4:memory:/app\n0::/y\n");
+	fake_file("sys/fs/cgroup/memory/app/memory.limit_in_bytes",
+		  "104857600\n");
+	fake_file("sys/fs/cgroup/memory/app/memory.usage_in_bytes",
+		  "31457280\n");
+	fake_file("sys/fs/cgroup/memory/app/memory.stat",
+		  "inactive_file 1\ntotal_inactive_file 10485760\n");
+	expect_left(80 * MIB, 100 * MIB);
 }
 
 static void v1_container(void **state)
@@ -206,9 +253,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(v2_none),
 		TEST(v2_smallest),
+		TEST(v2_left),
 		TEST(v2_root_group),
 		TEST(v2_container),
 		TEST(v1),
+		TEST(v1_left),
 		TEST(v1_container),
 		TEST(v1_other_controllers),
 		TEST(blanks_in_the_mount),

@@ -9,7 +9,7 @@
 
 static void refused(const char *meminfo, int result)
 {
-	struct host_memory m = {1, 2, 3};
+	struct host_memory m = {1, 2, 3, 4, 5};
 
 	fake_file("proc/meminfo", meminfo);
 	assert_int_equal(host_memory_read_at(fake_root, &m), result);
@@ -17,6 +17,8 @@ static void refused(const char *meminfo, int result)
 	assert_int_equal(m.total, 1);
 	assert_int_equal(m.available, 2);
 	assert_int_equal(m.cgroup_max, 3);
+	assert_int_equal(m.cgroup_left, 4);
+	assert_int_equal(m.cgroup_left_of, 5);
 }
 
 static void plain(void **state)
@@ -33,6 +35,7 @@ static void plain(void **state)
 	assert_int_equal(m.total, UINT64_C(24599876) * 1024);
 	assert_int_equal(m.available, UINT64_C(24025516) * 1024);
 	assert_true(m.cgroup_max == UINT64_MAX);
+	assert_true(m.cgroup_left == UINT64_MAX);
 }
 
 static void any_order(void **state)
