@@ -60,17 +60,16 @@ void headroom_look(struct ram_pool *pool)
 	struct charge *c = &pool->charge;
 	struct host_memory host;
 	struct timespec ts;
+	bool fresh;
 	uint64_t now, backed, more = UINT64_MAX / 4, headroom;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 	lock_take(&c->lock);
-	if (c->looked != 0 && now - c->looked < LOOK_NSEC) {
-		lock_drop(&c->lock);
-		return;
-	}
-	c->looked = now;
+	fresh = c->looked != 0 && now - c->looked < LOOK_NSEC;
 	lock_drop(&c->lock);
+	if (fresh)
+		return;
 	/* A host that does not tell has no say. */
 	if (pool->headroom > 0 && ram_host_read(&host) == 0) {
 		headroom = pool->headroom == RAM_DEFAULT
@@ -80,6 +79,8 @@ void headroom_look(struct ram_pool *pool)
 	}
 	backed = headroom_backed(pool);
 	lock_take(&c->lock);
+	/* With the answer, never before it. */
+	c->looked = now;
 	c->allowed = backed + more / 2;
 	c->most = backed + more;
 	c->pressed = more == 0;
