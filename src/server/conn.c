@@ -94,7 +94,7 @@ static void make_room(struct worker *w)
 	struct conn *c;
 
 	if (atomic_load(&w->server->unfinished) <
-	    w->server->options->max_unfinished)
+	    w->server->config->max_unfinished)
 		return;
 	TAILQ_FOREACH(c, &w->conns, link)
 	{
@@ -125,7 +125,7 @@ void conn_new(struct worker *w, struct arrival *a)
 	c->local = a->local;
 	c->state = CONN_HANDSHAKE;
 	c->parked_end = &c->parked;
-	c->deadline = now_msec() + w->server->options->handshake_msec;
+	c->deadline = now_msec() + w->server->config->handshake_msec;
 	io_plain(&c->io, a->fd);
 	tune(a->fd, a->local);
 	if (w->socket_share)

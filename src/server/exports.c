@@ -11,7 +11,7 @@
 #include "log.h"
 
 /* A disk that is there already is given as it is, or grown. */
-static int take(struct export *e, const struct export_options *o)
+static int take(struct export *e, const struct config_export *o)
 {
 	uint64_t now = ram_disk_size(e->disk);
 	int error;
@@ -30,7 +30,7 @@ static int take(struct export *e, const struct export_options *o)
 	return error;
 }
 
-static int make(struct export *e, const struct export_options *o,
+static int make(struct export *e, const struct config_export *o,
 		struct ram_pool *pool)
 {
 	struct ram_disk_spec spec = {
@@ -64,21 +64,21 @@ static int make(struct export *e, const struct export_options *o,
 	return error;
 }
 
-int exports_open(struct exports *exports, const struct options *options,
+int exports_open(struct exports *exports, const struct config *config,
 		 struct ram_pool *pool)
 {
-	const struct export_options *o;
+	const struct config_export *o;
 	struct export *e;
 	int error, result = 0;
 	unsigned i;
 
-	exports->list = calloc(options->export_count, sizeof(*exports->list));
-	if (!exports->list && options->export_count > 0) {
-		log_error("no memory for %u exports", options->export_count);
+	exports->list = calloc(config->export_count, sizeof(*exports->list));
+	if (!exports->list && config->export_count > 0) {
+		log_error("no memory for %u exports", config->export_count);
 		return -ENOMEM;
 	}
-	for (i = 0; i < options->export_count; i++) {
-		o = &options->exports[i];
+	for (i = 0; i < config->export_count; i++) {
+		o = &config->exports[i];
 		e = &exports->list[exports->count];
 		e->name = o->name;
 		e->readonly = o->readonly;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "options.h"
+#include "config.h"
 #include "store.h"
 
 struct export
@@ -25,7 +25,7 @@ struct exports {
 
 /* Find or make the disks of all exports asked for. -errno after one line in the
  * log for each that cannot be had. */
-int exports_open(struct exports *exports, const struct options *options,
+int exports_open(struct exports *exports, const struct config *config,
 		 struct ram_pool *pool);
 void exports_close(struct exports *exports);
 

@@ -91,7 +91,7 @@ static void welcome(struct server *s, int fd,
 	struct address address = address_of(from);
 	struct arrival *a;
 
-	if (atomic_load(&s->connections) >= s->options->max_connections) {
+	if (atomic_load(&s->connections) >= s->config->max_connections) {
 		log_warning("%u connections are open, the most there may be; "
 			    "one more is turned away (max-connections)",
 			    atomic_load(&s->connections));
@@ -99,11 +99,11 @@ static void welcome(struct server *s, int fd,
 		return;
 	}
 	if (!addresses_enter(&s->addresses, &address,
-			     s->options->max_per_address)) {
+			     s->config->max_per_address)) {
 		log_warning("%u connections are open from one address, the "
 			    "most there may be; one more is turned away "
 			    "(max-per-address)",
-			    s->options->max_per_address);
+			    s->config->max_per_address);
 		close(fd);
 		return;
 	}
@@ -211,7 +211,7 @@ static int open_tcp(struct listener **list, struct server *s,
 	const int yes = 1;
 	int fd;
 
-	if (!is_loopback(a->ai_addr) && !s->options->insecure) {
+	if (!is_loopback(a->ai_addr) && !s->config->insecure) {
 		log_error("%s: others than this host could read and write the "
 			  "disks in clear; listen to localhost, or say "
 			  "--insecure if the network is to be trusted",
@@ -429,7 +429,7 @@ static int open_one(struct listener **list, struct server *s,
 
 struct listener *listeners_open(struct server *s, struct event_base *base)
 {
-	const struct options *o = s->options;
+	const struct config *o = s->config;
 	struct listener *list = NULL;
 	int error = 0, inherited;
 	unsigned i;

@@ -64,7 +64,7 @@ static unsigned connection_limit(unsigned asked)
 
 static int open_pool(struct server *s)
 {
-	const struct options *o = s->options;
+	const struct config *o = s->config;
 	struct ram_pool_config config = {
 		.size = o->pool_size,
 		.warm = o->warm,
@@ -86,7 +86,7 @@ static int open_pool(struct server *s)
 
 static int start_workers(struct server *s)
 {
-	unsigned n = s->options->workers;
+	unsigned n = s->config->workers;
 	int error = 0;
 
 	if (n == 0)
@@ -200,9 +200,9 @@ static uint64_t socket_memory(void)
 	return max_u64(UINT64_C(1) << 30, host.total / 10) / 4;
 }
 
-static int run(struct options *o)
+static int run(struct config *o)
 {
-	struct server server = {.options = o};
+	struct server server = {.config = o};
 	struct event_base *base = event_base_new();
 	int result = EXIT_FAILURE;
 
@@ -236,13 +236,16 @@ int main(int argc, char **argv)
 	case OPTIONS_WRONG:
 		result = EXIT_USAGE;
 		break;
+	case OPTIONS_FAILED:
+		result = EXIT_FAILURE;
+		break;
 	case OPTIONS_DONE:
 		break;
 	case OPTIONS_RUN:
 		if (options.verbose)
 			log_set_level(LOG_DEBUG);
 		if (!options.check_only)
-			result = run(&options);
+			result = run(&options.config);
 		break;
 	}
 	options_free(&options);

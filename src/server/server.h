@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "addresses.h"
+#include "config.h"
 #include "exports.h"
-#include "options.h"
 #include "sessions.h"
 #include "store.h"
 
@@ -17,7 +17,7 @@ struct worker;
 
 struct server {
 	/* Fixed before workers start. */
-	const struct options *options;
+	const struct config *config;
 	struct ram_pool *pool;
 	struct exports exports;
 	struct worker *workers;

@@ -212,7 +212,7 @@ static void poll_busily(struct worker *w, unsigned usec)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	unsigned busy = w->server->options->busy_poll_usec;
+	unsigned busy = w->server->config->busy_poll_usec;
 
 	for (;;) {
 		if (busy)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,10 +82,10 @@ static bool may_write(const char *format, unsigned *held)
 	return false;
 }
 
+static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
+
 void log_line(enum log_level level, const char *format, ...)
 {
-	static const char *const prefix[] = {"error: ", "warning: ", "",
-					     "debug: "};
 	char line[LINE_MAX_BYTES];
 	int error = errno, at;
 	unsigned held;
@@ -113,6 +114,27 @@ void log_line(enum log_level level, const char *format, ...)
 		if (write(STDERR_FILENO, line, at) < 0) {
 			/* Nobody is there to be told. */
 		}
+	}
+	pthread_mutex_unlock(&lock);
+	errno = error;
+}
+
+void log_text(enum log_level level, const char *text)
+{
+	char newline[] = "\n", head[32];
+	const struct iovec parts[] = {
+		{head,
+		 snprintf(head, sizeof(head), "nbdramd: %s", prefix[level])},
+		{(void *)text, strlen(text)},
+		{newline, 1},
+	};
+	int error = errno;
+
+	if (!log_wants(level))
+		return;
+	pthread_mutex_lock(&lock);
+	if (writev(STDERR_FILENO, parts, 3) < 0) {
+		/* Nobody is there to be told. */
 	}
 	pthread_mutex_unlock(&lock);
 	errno = error;

@@ -29,6 +29,10 @@ static inline bool log_wants(enum log_level level)
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level,
 						    const char *format, ...);
 
+/* One line of any length that is there already, and is not held back: for
+ * lists that are bounded by whoever made them. */
+void log_text(enum log_level level, const char *text);
+
 /* A copy of foreign text that cannot harm a terminal or forge a line: anything
  * but printable ASCII becomes \xNN, cut to size. Returns buf. */
 char *log_escape(const void *text, size_t len, char *buf, size_t size);

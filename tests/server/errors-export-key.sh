@@ -4,20 +4,24 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-wrong 2 'no key "siez"; see --help' -e a,siez=1M
-wrong 2 'no key "SIZE"' -e a,SIZE=1M
-wrong 2 'no key "workers"' -e a,size=1M,workers=1
+wrong 2 '-e a: .*no key "siez" in .*; did you mean "size"' -e a,siez=1M
+wrong 2 'no key "SIZE" .*did you mean "size"' -e a,SIZE=1M
+wrong 2 'no key "workers" .*it is one of \[server\]' -e a,size=1M,workers=1
+wrong 2 'no key "path" .*it is one of \[pool\]' -e a,size=1M,path=/
+wrong 2 'no key "colour" .*; see .*--help' -e a,size=1M,colour=red
 wrong 2 'no key ""' -e a,=1M
-wrong 2 'alloc=.*: thin or fixed is wanted' -e a,size=1M,alloc=thick
-wrong 2 'readonly=.*: yes or no is wanted' -e a,size=1M,readonly=maybe
-wrong 2 'default=.*: yes or no is wanted' -e a,size=1M,default=2
+wrong 2 'alloc = thick: thin or fixed is wanted' -e a,size=1M,alloc=thick
+wrong 2 'readonly = maybe: yes or no is wanted' -e a,size=1M,readonly=maybe
+wrong 2 'default = 2: yes or no is wanted' -e a,size=1M,default=2
+wrong 2 'max-connections = x: a number' -e a,size=1M,max-connections=x
+wrong 2 'guarantee is larger than its quota' \
+	-e a,size=1M,quota=64K,guarantee=1M
+wrong 2 'quota is smaller' -e a,size=1M,quota=64K,alloc=fixed
 for key in size quota guarantee; do
-	for value in x -1 '' 1GB; do
-		wrong 2 "$key=$value: a size such as 512M or 16G is wanted" \
+	for value in x -1 '' 1GB 0 8E; do
+		wrong 2 "$key = $value: a size from 1 to 2.63-1 such as 512M or 16G is wanted" \
 			-e "a,size=1M,$key=$value"
 	done
-	wrong 2 "$key=0 is out of range" -e "a,size=1M,$key=0"
-	wrong 2 "$key=8E.* (range|is wanted)" -e "a,size=1M,$key=8E"
 done
 # A guarantee that cannot be kept, a disk that is not there.
 wrong 1 'export a: the pool of 64 MiB .*larger \(-m\)' \

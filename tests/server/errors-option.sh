@@ -9,10 +9,16 @@ wrong 2 "invalid option -- 'x'" -x 1M
 wrong 2 "requires an argument -- 'e'" 1M -e
 wrong 2 "requires an argument -- 'l'" 1M -l
 wrong 2 "doesn't allow an argument" --insecure=no 1M
-wrong 2 'nothing to serve: give a SIZE.*-e'
-wrong 2 'nothing to serve' -m 1G
-wrong 2 'nothing to serve' -l localhost:0
-wrong 2 'nothing to serve' -t
+wrong 2 "requires an argument -- 'c'" 1M -c
+
+# Without disks it is the file of this host that counts.
+file=$("$nbdramd" --help | grep '^/.*/nbdram.conf$') || fail "no file in --help"
+if [ ! -e "$file" ]; then
+	wrong 2 "nothing to serve: give a SIZE.*-e.*-c; $file is not there"
+	wrong 2 'nothing to serve' -m 1G
+	wrong 2 'nothing to serve' -l localhost:0
+	wrong 2 'nothing to serve' -t
+fi
 
 # -t looks at all of it and opens nothing.
 "$nbdramd" -t -l "unix:$tmp/s" -p "$tmp/pool" 1M >"$tmp/out" 2>&1 ||

@@ -15,4 +15,4 @@ wrong 1 "$tmp/file" -l "unix:$tmp/s" -p "$tmp/file" 1M
 [ "$(cat "$tmp/file")" = precious ] || fail "the file was changed"
 mkdir -m 755 "$tmp/folder"
 wrong 1 "$tmp/folder: .*0?700" -l "unix:$tmp/s" -p "$tmp/folder" 1M
-wrong '[12]' 'folder|path|pool' -p '' 1M
+wrong 2 '-p: path = : a path is wanted' -p '' 1M

@@ -22,7 +22,7 @@ for target in file nothing; do
 done
 [ ! -e "$tmp/nothing" ] || fail "the dangling link was followed"
 
-wrong 1 'unix:: .*1 to 107 bytes' -l unix: 1M
-wrong 1 '1 to 107 bytes' -l "unix:$tmp/$(printf '%0108d' 0)" 1M
+wrong 2 'unix:: .*1 to 107 bytes' -l unix: 1M
+wrong 2 '1 to 107 bytes' -l "unix:$tmp/$(printf '%0108d' 0)" 1M
 wrong 1 "unix:$tmp/none/s: .*(o such file|folder)" -l "unix:$tmp/none/s" 1M
 wrong 1 "unix:$tmp/file/s: .*ot a directory" -l "unix:$tmp/file/s" 1M

@@ -13,23 +13,23 @@ cat "$tmp/help"
 "$nbdramd" --version | grep -Eqx 'nbdramd [0-9][0-9.]*.*' || fail "--version"
 [ "$(awk 'length > 80' "$tmp/help" | wc -l)" = 0 ] || fail "lines over 80 columns"
 
-# Every key of the table in the source, and the other way round.
+# Every key of the table in the source, and the other way round; each with a
+# text.
 options=$abs_top_srcdir/src/server/options.c
-for table in server export; do
-	sed -n "/^static const struct key ${table}_keys/,/^};/p" "$options" |
-		sed -n 's/^\t{"\([a-z-]*\)", KEY_.*/\1/p' | sort >"$tmp/table"
-	letter=o
-	[ "$table" = server ] || letter=e
-	sed -n "/^keys of -$letter:/,/^\$/s/^  \([a-z-]*\) .*/\1/p" "$tmp/help" |
-		sort >"$tmp/told"
-	[ "$(wc -l <"$tmp/table")" -gt 3 ] || fail "no keys were found"
-	cmp "$tmp/table" "$tmp/told" || fail "keys of -$letter: in the source
+keys=$abs_top_srcdir/src/server/config-keys.c
+for section in SERVER POOL EXPORT TEMPLATE; do
+	sed -n "s/^\t{CONFIG_$section, \"\([a-z-]*\)\", .*/\1/p" "$keys" |
+		sort >"$tmp/table"
+	sed -n "/^keys of.*\[${section,,}[] ]/,/^\$/s/^  \([a-z-]*\) \+[^ ].*/\1/p" \
+		"$tmp/help" | sort >"$tmp/told"
+	[ "$(wc -l <"$tmp/table")" -gt 2 ] || fail "no keys were found"
+	cmp "$tmp/table" "$tmp/told" || fail "keys of [${section,,}]: in the source
 $(cat "$tmp/table"), in --help
 $(cat "$tmp/told")"
 done
 
 # Every option.
-sed -n 's/.*getopt_long(argc, argv, "\([a-zA-Z:]*\)".*/\1/p' "$options" |
+sed -n 's/.*letters = "\([a-zA-Z:]*\)".*/\1/p' "$options" |
 	tr -d : | grep -o . | sort >"$tmp/table"
 sed -n 's/^  -\([a-zA-Z]\).*/\1/p' "$tmp/help" | sort >"$tmp/told"
 [ -s "$tmp/table" ] || fail "no options were found"
