@@ -39,5 +39,6 @@ fuse3                nbdfuse, where no other kernel client may be had
 e2fsprogs            file systems on RAM disks
 jq                   reads what nbdinfo and qemu-img say
 procps               ps
+systemd              systemd-analyze: whether the units are right
 xz-utils             make dist
 '

@@ -55,7 +55,7 @@ bool addresses_enter(struct addresses *a, const struct address *from,
 	struct address_count **at, *c;
 	bool in = false;
 
-	if (most == 0 || memcmp(from, &local, sizeof(local)) == 0)
+	if (memcmp(from, &local, sizeof(local)) == 0)
 		return true;
 	pthread_mutex_lock(&a->lock);
 	at = find(a, from);
@@ -67,7 +67,8 @@ bool addresses_enter(struct addresses *a, const struct address *from,
 			*at = c;
 		}
 	}
-	if (c && c->count < most) {
+	/* Also without a limit: there may be one later. */
+	if (c && (most == 0 || c->count < most)) {
 		c->count++;
 		in = true;
 	}

@@ -25,8 +25,8 @@ struct addresses {
 void addresses_init(struct addresses *a);
 void addresses_destroy(struct addresses *a);
 
-/* One more from there; false: there are `most` already (0: no limit, nothing is
- * counted), or no memory. */
+/* One more from there; false: there are `most` already (0: no limit), or no
+ * memory. */
 bool addresses_enter(struct addresses *a, const struct address *from,
 		     unsigned most);
 

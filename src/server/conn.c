@@ -94,7 +94,7 @@ static void make_room(struct worker *w)
 	struct conn *c;
 
 	if (atomic_load(&w->server->unfinished) <
-	    w->server->config->max_unfinished)
+	    atomic_load(&w->server->limits.unfinished))
 		return;
 	TAILQ_FOREACH(c, &w->conns, link)
 	{
@@ -125,7 +125,8 @@ void conn_new(struct worker *w, struct arrival *a)
 	c->local = a->local;
 	c->state = CONN_HANDSHAKE;
 	c->parked_end = &c->parked;
-	c->deadline = now_msec() + w->server->config->handshake_msec;
+	c->deadline =
+		now_msec() + atomic_load(&w->server->limits.handshake_msec);
 	io_plain(&c->io, a->fd);
 	tune(a->fd, a->local);
 	if (w->socket_share)
@@ -178,11 +179,14 @@ void conn_close(struct conn *c, const char *why)
 		event_del(&c->readable);
 	if (c->writing)
 		event_del(&c->writable);
-	io_close(&c->io);
 	outq_drop(&c->out, &w->outs);
-	TAILQ_REMOVE(&w->conns, c, link);
+	/* Before the client can see that it is closed: it may come back at
+	 * once, and its place must be free then. */
+	handshake_leave_export(c);
 	if (c->in_session)
 		sessions_leave(&w->server->sessions, &c->session);
+	io_close(&c->io);
+	TAILQ_REMOVE(&w->conns, c, link);
 	addresses_leave(&w->server->addresses, &c->address);
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
@@ -320,6 +324,16 @@ void conn_session_ready(struct conn *c)
 		conn_close(c, c->why);
 }
 
+static void try_place(struct conn *c)
+{
+	int error = handshake_place_again(c);
+
+	if (!error)
+		error = settle(c);
+	if (error)
+		conn_close(c, c->why);
+}
+
 void conn_resume(struct conn *c)
 {
 	int error = stream_resume(c);
@@ -352,6 +366,10 @@ void conn_tick(struct conn *c, uint64_t now)
 	if (c->deadline && now >= c->deadline) {
 		conn_close(c, c->handshake ? "its handshake took too long"
 					   : "it does not take its replies");
+		return;
+	}
+	if (c->wants_place) {
+		try_place(c);
 		return;
 	}
 	if (!c->stalled && !c->parked)

@@ -75,7 +75,10 @@ struct conn {
 
 	struct proto_handshake *handshake; /* NULL once it is over */
 	struct proto_terms terms;
-	const struct export *export;
+	struct export *export;	 /* counted; NULL before it has asked for one */
+	bool entered;		 /* ... and one of its places is taken */
+	bool wants_place;	 /* ... or none is free just now */
+	uint64_t wants_place_by; /* msec: then it is told so */
 
 	struct proto_request request; /* of PAYLOAD and DISCARD */
 	struct payload *payload;      /* newest first */

@@ -8,128 +8,439 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
+#include "note.h"
+#include "reason.h"
 
-/* A disk that is there already is given as it is, or grown. */
-static int take(struct export *e, const struct config_export *o)
+void exports_init(struct exports *exports)
 {
-	uint64_t now = ram_disk_size(e->disk);
-	int error;
-
-	if (o->size == 0 || o->size == now)
-		return 0;
-	error = ram_disk_resize(e->disk, o->size);
-	if (error == -EBUSY)
-		log_error("export %s: has %" PRIu64
-			  " bytes and data behind %" PRIu64
-			  "; trim it, or leave size as it was",
-			  e->name, now, o->size);
-	else if (error)
-		log_error("export %s: cannot be given %" PRIu64 " bytes: %s",
-			  e->name, o->size, strerror(-error));
-	return error;
+	memset(exports, 0, sizeof(*exports));
+	pthread_mutex_init(&exports->lock, NULL);
 }
 
-static int make(struct export *e, const struct config_export *o,
-		struct ram_pool *pool)
-{
-	struct ram_disk_spec spec = {
-		.name = o->name,
-		.size = o->size,
-		.fixed = o->fixed,
-		.quota = o->quota,
-		.guarantee = o->guarantee,
-		.state = RAM_WHOLE,
-	};
-	struct ram_usage usage;
-	int error;
+/* ---------------------------------------------------------- single ones */
 
-	if (o->size == 0) {
-		log_error("export %s: there is no such disk yet; say how large "
-			  "it is to be, as in -e %s,size=16G",
-			  o->name, o->name);
-		return -EINVAL;
+/* With the lock. What is counted for the disk; `spare` if it is new. */
+static struct export_use *use_of(struct exports *exports, struct ram_disk *disk,
+				 struct export_use **spare)
+{
+	struct export_use *use;
+
+	for (use = exports->uses; use && use->disk != disk; use = use->next)
+		;
+	if (!use) {
+		use = *spare;
+		*spare = NULL;
+		use->disk = disk;
+		use->next = exports->uses;
+		exports->uses = use;
 	}
-	error = ram_disk_create(pool, &spec, &e->disk);
-	if (error == -ENOSPC) {
-		ram_pool_usage(pool, &usage);
-		log_error("export %s: the pool of %" PRIu64
-			  " MiB has not got the memory it is to guarantee; "
-			  "make the pool larger (-m) or use alloc=thin",
-			  o->name, usage.size >> 20);
-	} else if (error) {
-		log_error("export %s: cannot be made: %s", o->name,
-			  strerror(-error));
-	}
-	return error;
+	use->refs++;
+	return use;
 }
 
-int exports_open(struct exports *exports, const struct config *config,
-		 struct ram_pool *pool)
+static void use_put(struct exports *exports, struct export_use *use)
 {
-	const struct config_export *o;
-	struct export *e;
-	int error, result = 0;
-	unsigned i;
+	struct export_use **at;
+	bool gone;
 
-	exports->list = calloc(config->export_count, sizeof(*exports->list));
-	if (!exports->list && config->export_count > 0) {
-		log_error("no memory for %u exports", config->export_count);
-		return -ENOMEM;
+	pthread_mutex_lock(&exports->lock);
+	gone = --use->refs == 0;
+	if (gone) {
+		for (at = &exports->uses; *at != use; at = &(*at)->next)
+			;
+		*at = use->next;
 	}
-	for (i = 0; i < config->export_count; i++) {
-		o = &config->exports[i];
-		e = &exports->list[exports->count];
-		e->name = o->name;
-		e->readonly = o->readonly;
-		e->is_default = o->is_default;
-		error = ram_disk_open(pool, o->name, &e->disk);
-		error = error ? make(e, o, pool) : take(e, o);
-		if (error && e->disk) {
-			ram_disk_put(e->disk);
-			e->disk = NULL;
-		}
-		if (!error)
-			exports->count++;
-		else
-			result = error;
-	}
-	return result;
+	pthread_mutex_unlock(&exports->lock);
+	if (gone)
+		free(use);
 }
 
-void exports_close(struct exports *exports)
+struct export *export_new(struct exports *exports, struct ram_disk *disk,
+			  const struct config_export *settings, bool by_command)
 {
-	unsigned i;
+	struct export_use *spare = calloc(1, sizeof(*spare));
+	struct export *e = calloc(1, sizeof(*e));
+	struct ram_disk_info info;
 
-	for (i = 0; i < exports->count; i++)
-		ram_disk_put(exports->list[i].disk);
-	free(exports->list);
-	exports->list = NULL;
-	exports->count = 0;
-}
-
-const struct export *exports_find(const struct exports *exports,
-				  const char *name)
-{
-	unsigned i;
-
-	for (i = 0; i < exports->count; i++) {
-		if (strcmp(exports->list[i].name, name) == 0 ||
-		    (!*name && exports->list[i].is_default))
-			return &exports->list[i];
+	ram_disk_info(disk, NULL, 0, &info);
+	if (e)
+		e->name = strdup(info.name);
+	if (!spare || !e || !e->name) {
+		if (e)
+			free(e->name);
+		free(e);
+		free(spare);
+		return NULL;
 	}
-	return NULL;
+	if (settings) {
+		e->readonly = settings->readonly;
+		e->is_default = settings->is_default;
+		e->max_connections = settings->max_connections;
+	}
+	e->by_command = by_command;
+	e->disk = disk;
+	e->refs = 1;
+	pthread_mutex_lock(&exports->lock);
+	e->use = use_of(exports, disk, &spare);
+	pthread_mutex_unlock(&exports->lock);
+	free(spare);
+	return e;
 }
 
-void export_describe(const struct export *export, char *buf, size_t size)
+void export_put(struct exports *exports, struct export *e)
+{
+	if (!e || atomic_fetch_sub(&e->refs, 1) > 1)
+		return;
+	use_put(exports, e->use);
+	ram_disk_put(e->disk);
+	free(e->name);
+	free(e);
+}
+
+unsigned export_connections(const struct export *e)
+{
+	return atomic_load(&e->use->connections);
+}
+
+unsigned export_writers(const struct export *e)
+{
+	return atomic_load(&e->use->writers);
+}
+
+static bool may_write(const struct export *e)
+{
+	return !e->readonly && !ram_disk_readonly(e->disk);
+}
+
+void export_describe(const struct export *e, char *buf, size_t size)
 {
 	struct ram_disk_info info;
 	const uint8_t *u = info.uuid;
 
-	ram_disk_info(export->disk, NULL, 0, &info);
+	ram_disk_info(e->disk, NULL, 0, &info);
 	snprintf(buf, size,
 		 "RAM disk [uuid=%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
 		 "%02x%02x%02x%02x%02x%02x gen=%" PRIu64 "]",
 		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
 		 u[10], u[11], u[12], u[13], u[14], u[15], info.generation);
+}
+
+/* ------------------------------------------------------ looking, with lock */
+
+/* Its place in the list, or count. */
+static unsigned find(const struct exports *exports, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < exports->count; i++) {
+		if (*name ? strcmp(exports->list[i]->name, name) == 0
+			  : exports->list[i]->is_default)
+			break;
+	}
+	return i;
+}
+
+/* Whether the default is another than the one of that name. */
+static bool other_default(const struct exports *exports, const char *name)
+{
+	unsigned i = find(exports, "");
+
+	return i < exports->count && strcmp(exports->list[i]->name, name) != 0;
+}
+
+static int make_room(struct exports *exports)
+{
+	unsigned room = exports->room ? 2 * exports->room : 16;
+	struct export **list;
+
+	if (exports->count < exports->room)
+		return 0;
+	list = realloc(exports->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	exports->list = list;
+	exports->room = room;
+	return 0;
+}
+
+/* The list keeps its order: clients show it. */
+static void take_out(struct exports *exports, unsigned i)
+{
+	exports->count--;
+	memmove(&exports->list[i], &exports->list[i + 1],
+		(exports->count - i) * sizeof(exports->list[0]));
+}
+
+/* --------------------------------------------------------------- finding */
+
+struct export *exports_get(struct exports *exports, const char *name)
+{
+	struct export *e = NULL;
+	unsigned i;
+
+	pthread_mutex_lock(&exports->lock);
+	i = find(exports, name);
+	if (i < exports->count) {
+		e = exports->list[i];
+		atomic_fetch_add(&e->refs, 1);
+	}
+	pthread_mutex_unlock(&exports->lock);
+	return e;
+}
+
+struct export **exports_all(struct exports *exports, unsigned *count)
+{
+	struct export **all = NULL;
+	unsigned i;
+
+	pthread_mutex_lock(&exports->lock);
+	*count = exports->count;
+	if (exports->count > 0)
+		all = malloc(exports->count * sizeof(*all));
+	for (i = 0; all && i < exports->count; i++) {
+		all[i] = exports->list[i];
+		atomic_fetch_add(&all[i]->refs, 1);
+	}
+	pthread_mutex_unlock(&exports->lock);
+	return all;
+}
+
+void exports_free(struct exports *exports, struct export **all, unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; all && i < count; i++)
+		export_put(exports, all[i]);
+	free(all);
+}
+
+int exports_enter(struct exports *exports, const char *name, struct export **e)
+{
+	struct export *found;
+	int error = -ENOENT;
+	unsigned i;
+
+	*e = NULL;
+	pthread_mutex_lock(&exports->lock);
+	i = find(exports, name);
+	if (i < exports->count) {
+		*e = found = exports->list[i];
+		atomic_fetch_add(&found->refs, 1);
+		error = 0;
+		if (found->max_connections > 0 &&
+		    found->use->connections >= found->max_connections)
+			error = -EBUSY;
+		if (!error) {
+			found->use->connections++;
+			found->use->writers += may_write(found);
+		}
+	}
+	pthread_mutex_unlock(&exports->lock);
+	return error;
+}
+
+void export_leave(struct exports *exports, struct export *e)
+{
+	pthread_mutex_lock(&exports->lock);
+	e->use->connections--;
+	e->use->writers -= may_write(e);
+	pthread_mutex_unlock(&exports->lock);
+	export_put(exports, e);
+}
+
+/* -------------------------------------------------------------- changing */
+
+/* Take over the caller's count of e; *old is what it has displaced, or NULL,
+ * and its count the caller's. */
+static int insert(struct exports *exports, struct export *e, bool replace,
+		  struct export **old)
+{
+	int error = 0;
+	unsigned i;
+
+	*old = NULL;
+	pthread_mutex_lock(&exports->lock);
+	i = find(exports, e->name);
+	if ((!replace && i < exports->count) ||
+	    (e->is_default && other_default(exports, e->name)))
+		error = -EEXIST;
+	else if (i == exports->count)
+		error = make_room(exports);
+	if (!error && i == exports->count)
+		exports->list[exports->count++] = e;
+	else if (!error) {
+		*old = exports->list[i];
+		exports->list[i] = e;
+	}
+	pthread_mutex_unlock(&exports->lock);
+	return error;
+}
+
+int exports_restore(struct exports *exports, struct export *e)
+{
+	struct export *old;
+
+	return insert(exports, e, false, &old);
+}
+
+/* So that it is exported again after a restart. */
+static int note_command(const struct export *e, struct ram_why *why)
+{
+	struct ram_disk_info info;
+	struct note note;
+	int error;
+
+	note_load(e->disk, &note);
+	note.by_command = true;
+	note.readonly = e->readonly;
+	note.is_default = e->is_default;
+	note.max_connections = e->max_connections;
+	error = note_save(e->disk, &note);
+	if (error == -EEXIST)
+		return reason(why, error,
+			      "%s: its note in the pool is of another "
+			      "release, and is left alone",
+			      e->name);
+	ram_disk_info(e->disk, NULL, 0, &info);
+	if (!error && info.state == RAM_MAKING)
+		error = ram_disk_state(e->disk, RAM_WHOLE);
+	if (error)
+		reason(why, error, "%s: cannot be noted in the pool: %s",
+		       e->name, strerror(-error));
+	return error;
+}
+
+int exports_publish(struct exports *exports, struct ram_disk *disk,
+		    const struct config_export *settings, bool by_command,
+		    struct ram_why *why)
+{
+	struct export *e, *old = NULL;
+	int error = 0;
+
+	e = export_new(exports, disk, settings, by_command);
+	if (!e)
+		return reason(why, -ENOMEM, "no memory for an export");
+	if (by_command)
+		error = note_command(e, why);
+	if (!error) {
+		error = insert(exports, e, true, &old);
+		if (error == -EEXIST)
+			reason(why, error,
+			       "%s: another export is the default; there can "
+			       "be one",
+			       e->name);
+		else if (error)
+			reason(why, error, "no memory for an export");
+	}
+	if (error) {
+		/* The handle stays the caller's. */
+		use_put(exports, e->use);
+		free(e->name);
+		free(e);
+		return error;
+	}
+	export_put(exports, old);
+	return 0;
+}
+
+static int withdraw(struct exports *exports, const char *name, bool any,
+		    bool writers)
+{
+	struct export *e = NULL;
+	int error = -ENOENT;
+	unsigned i;
+
+	pthread_mutex_lock(&exports->lock);
+	i = *name ? find(exports, name) : exports->count;
+	if (i < exports->count) {
+		e = exports->list[i];
+		error = 0;
+		if (!any && (writers ? e->use->writers : e->use->connections))
+			error = -EBUSY;
+		else
+			take_out(exports, i);
+	}
+	pthread_mutex_unlock(&exports->lock);
+	if (!error)
+		export_put(exports, e);
+	return error;
+}
+
+int exports_withdraw(struct exports *exports, const char *name)
+{
+	return withdraw(exports, name, true, false);
+}
+
+int exports_withdraw_unused(struct exports *exports, const char *name,
+			    bool writers)
+{
+	return withdraw(exports, name, false, writers);
+}
+
+/* With the lock: what was made by command and is not named anew, behind the
+ * fresh ones. -EEXIST: a second default. */
+static int add_commands(const struct exports *exports, struct export **list,
+			unsigned *count)
+{
+	unsigned i, k, fresh = *count, defaults = 0;
+
+	for (i = 0; i < exports->count; i++) {
+		struct export *e = exports->list[i];
+
+		for (k = 0; k < fresh && strcmp(list[k]->name, e->name); k++)
+			;
+		if (e->by_command && k == fresh)
+			list[(*count)++] = e;
+	}
+	for (i = 0; i < *count; i++)
+		defaults += list[i]->is_default;
+	return defaults > 1 ? -EEXIST : 0;
+}
+
+int exports_replace(struct exports *exports, struct export **fresh,
+		    unsigned count)
+{
+	struct export **list, **old;
+	unsigned old_count, i, k, all = count;
+	int error;
+
+	pthread_mutex_lock(&exports->lock);
+	old = exports->list;
+	old_count = exports->count;
+	list = calloc(count + old_count + 1, sizeof(*list));
+	if (list && count > 0)
+		memcpy(list, fresh, count * sizeof(*list));
+	error = list ? add_commands(exports, list, &all) : -ENOMEM;
+	for (i = 0; !error && i < count; i++)
+		atomic_fetch_add(&fresh[i]->refs, 1);
+	if (!error) {
+		exports->list = list;
+		exports->count = all;
+		exports->room = count + old_count + 1;
+	}
+	pthread_mutex_unlock(&exports->lock);
+	if (error) {
+		free(list);
+		return error;
+	}
+	/* Those that are in both lists were made by command, and nothing else
+	 * can have been: only they are still the list's. */
+	for (i = 0; i < old_count; i++) {
+		for (k = count; k < all && list[k] != old[i]; k++)
+			;
+		if (k == all)
+			export_put(exports, old[i]);
+	}
+	free(old);
+	return 0;
+}
+
+void exports_destroy(struct exports *exports)
+{
+	unsigned i;
+
+	for (i = 0; i < exports->count; i++)
+		export_put(exports, exports->list[i]);
+	free(exports->list);
+	pthread_mutex_destroy(&exports->lock);
 }

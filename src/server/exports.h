@@ -1,39 +1,123 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Disks by the names under which clients find them. Filled by the main thread
- * before workers start, only read afterwards. */
+/* Disks by the names under which clients find them. The list changes while
+ * workers run: an export is never changed but replaced by another of the same
+ * name; who holds the old one goes on with it. All functions: any thread,
+ * outside every epoch of the store; none is on the way of a request. */
 #ifndef NBDRAM_SERVER_EXPORTS_H
 #define NBDRAM_SERVER_EXPORTS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "config.h"
 #include "store.h"
 
+struct server;
+
+/* What is counted for a disk, whatever exports it has had. */
+struct export_use {
+	struct export_use *next; /* guarded by exports.lock */
+	struct ram_disk *disk;	 /* fixed */
+	unsigned refs;		 /* exports; guarded by exports.lock */
+	/* Clients that have it open, and those of them that may write. Changed
+	 * with exports.lock held; read by anybody. */
+	_Atomic unsigned connections, writers;
+};
+
 struct export
 {
-	const char *name;
-	bool readonly;
-	bool is_default;       /* found by the empty name too */
+	/* Fixed once it is in the list. */
+	char *name;
 	struct ram_disk *disk; /* a handle of ours */
+	struct export_use *use;
+	unsigned max_connections; /* 0: no limit */
+	bool readonly;
+	bool is_default; /* found by the empty name too */
+	bool by_command; /* not by a section of the configuration */
+	/* Who holds it: the list, connections, and so on. */
+	_Atomic unsigned refs;
 };
 
 struct exports {
-	struct export *list;
-	unsigned count;
+	pthread_mutex_t lock;
+	struct export **list; /* guarded by lock, as are the counts */
+	unsigned count, room;
+	struct export_use *uses;
 };
 
-/* Find or make the disks of all exports asked for. -errno after one line in the
- * log for each that cannot be had. */
-int exports_open(struct exports *exports, const struct config *config,
-		 struct ram_pool *pool);
-void exports_close(struct exports *exports);
+void exports_init(struct exports *exports);
+/* Empty the list, at the end; nobody holds an export any more. */
+void exports_destroy(struct exports *exports);
 
-/* The export of that name; "": the default one. NULL: there is none. */
-const struct export *exports_find(const struct exports *exports,
-				  const char *name);
+/* The export of that name ("": the default one), counted: give it back by
+ * export_put(). NULL: there is none. */
+struct export *exports_get(struct exports *exports, const char *name);
+void export_put(struct exports *exports, struct export *e); /* NULL is fine */
+
+/* All of them as they are now, each counted, in a new array that the caller
+ * gives back by exports_free(). NULL with *count 0: there are none, or (count
+ * not 0) no memory. */
+struct export **exports_all(struct exports *exports, unsigned *count);
+void exports_free(struct exports *exports, struct export **all, unsigned count);
+
+/* A client opens it: as exports_get(), and takes one of its max_connections,
+ * until export_leave(), which also gives it back. -ENOENT; -EBUSY (*e is then
+ * what has no place left, counted, else NULL). */
+int exports_enter(struct exports *exports, const char *name, struct export **e);
+void export_leave(struct exports *exports, struct export *e);
+
+/* Clients that have the disk open now, and those of them that may write. */
+unsigned export_connections(const struct export *e);
+unsigned export_writers(const struct export *e);
+
+/* Put a disk into the list, in the place of an export of the same name if there
+ * is one; connections go on, and go on being counted. settings: the keys for
+ * clients (readonly, is_default, max_connections; the rest is not looked at);
+ * NULL: as they are by default. by_command: it is noted in the disk, so that it
+ * will be exported again after a restart; a disk in state making becomes whole
+ * between note and list. The handle is taken over if the result is 0.
+ * -EEXIST (another is the default), -ENOSPC (note), -ENOMEM; why says it in one
+ * line. */
+int exports_publish(struct exports *exports, struct ram_disk *disk,
+		    const struct config_export *settings, bool by_command,
+		    struct ram_why *why);
+
+/* Take it out of the list: new clients are told that there is none, those that
+ * are there go on. The note in the disk stays. -ENOENT. */
+int exports_withdraw(struct exports *exports, const char *name);
+
+/* The same only if no client has the disk open (`writers`: for writing), so
+ * that none can come in between. -EBUSY, -ENOENT. */
+int exports_withdraw_unused(struct exports *exports, const char *name,
+			    bool writers);
+
+/* Undo a withdrawal, or put an export into the list that was made otherwise; the
+ * caller's count goes to the list. -EEXIST: there is one of that name, or
+ * another default; -ENOMEM; the count stays the caller's then. */
+int exports_restore(struct exports *exports, struct export *e);
+
+/* Close all connections that have an export of that name open, on all workers,
+ * then call done(arg, how many) once, on a worker's thread, which it must not
+ * hold up. Withdraw it before, or they come back. -ENOMEM: nothing happens. */
+int exports_disconnect(struct server *server, const char *name,
+		       void (*done)(void *arg, unsigned closed), void *arg);
+
+/* An export of the disk under its own name, not in any list; the caller's,
+ * counted once. The handle is taken over unless the result is NULL (no
+ * memory). */
+struct export *export_new(struct exports *exports, struct ram_disk *disk,
+			  const struct config_export *settings,
+			  bool by_command);
+
+/* At once: the list is `fresh` (in which it counts itself; the caller's counts
+ * stay its own) and those that were made by command and have no namesake there.
+ * -EEXIST: two would be the default; -ENOMEM; nothing has changed then. */
+int exports_replace(struct exports *exports, struct export **fresh,
+		    unsigned count);
 
 /* What a client is told about it: what it is for, and which contents it has. */
-void export_describe(const struct export *export, char *buf, size_t size);
+void export_describe(const struct export *e, char *buf, size_t size);
 
 #endif

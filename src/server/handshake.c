@@ -2,6 +2,8 @@
 /* The handshake of a connection: the codec asks, the exports answer. */
 #include "handshake.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -50,15 +52,76 @@ static void refuse(struct conn *c, uint32_t rep, const char *text)
 	proto_handshake_refuse(c->handshake, rep, text);
 }
 
+/* How long a client is made wait for a place in an export that has none: one
+ * that has just gone may not have been noticed yet by its own worker. */
+#define PLACE_MSEC 500
+
+void handshake_leave_export(struct conn *c)
+{
+	struct exports *exports = &c->worker->server->exports;
+
+	if (c->entered)
+		export_leave(exports, c->export);
+	else
+		export_put(exports, c->export);
+	c->export = NULL;
+	c->entered = c->wants_place = false;
+}
+
+static void leave_session(struct conn *c)
+{
+	if (c->in_session)
+		sessions_leave(&c->worker->server->sessions, &c->session);
+	c->in_session = false;
+}
+
+static void refuse_place(struct conn *c)
+{
+	char text[120];
+
+	snprintf(text, sizeof(text),
+		 "the export has as many connections as it may have "
+		 "(max-connections = %u)",
+		 c->export->max_connections);
+	handshake_leave_export(c);
+	leave_session(c);
+	refuse(c, NBD_REP_ERR_POLICY, text);
+}
+
+/* The last step: it is counted as one that has the export open. */
+static void take_place(struct conn *c)
+{
+	const char *name = proto_handshake_lookup(c->handshake)->name;
+	bool waited = c->wants_place && now_msec() >= c->wants_place_by;
+	struct export *e;
+	int error;
+
+	error = exports_enter(&c->worker->server->exports, name, &e);
+	if (!c->wants_place)
+		c->wants_place_by = now_msec() + PLACE_MSEC;
+	handshake_leave_export(c);
+	c->lookup_waits = false;
+	c->export = e;
+	if (error == -ENOENT) {
+		leave_session(c);
+		refuse(c, NBD_REP_ERR_UNKNOWN, "there is no such export");
+	} else if (error && waited) {
+		refuse_place(c);
+	} else if (error) {
+		c->wants_place = c->lookup_waits = true;
+		worker_need_tick(c->worker);
+	} else {
+		c->entered = true;
+		found(c, c->export);
+	}
+}
+
 /* A connection of a device. It may have to wait for older ones to end. */
 static void enter_session(struct conn *c, const struct proto_session *who)
 {
 	struct sessions *sessions = &c->worker->server->sessions;
 	enum session_answer answer;
 
-	if (c->in_session)
-		sessions_leave(sessions, &c->session);
-	c->in_session = false;
 	answer = sessions_enter(sessions, who, &c->address);
 	switch (answer) {
 	case SESSION_IN:
@@ -66,7 +129,7 @@ static void enter_session(struct conn *c, const struct proto_session *who)
 		c->in_session = true;
 		c->session = *who;
 		if (answer == SESSION_IN)
-			found(c, c->export);
+			take_place(c);
 		else if (takeover_begin(c, who) == 0)
 			c->lookup_waits = true;
 		else {
@@ -88,58 +151,74 @@ static void enter_session(struct conn *c, const struct proto_session *who)
 	}
 }
 
+static int go_on(struct conn *c)
+{
+	if (c->lookup_waits)
+		return 0;
+	return c->stash_len > 0 ? stream_use_stash(c) : stream_use(c, NULL, 0);
+}
+
 int handshake_session_ready(struct conn *c)
 {
 	/* A still higher epoch may have come meanwhile. */
 	if (sessions_current(&c->worker->server->sessions, &c->session))
-		found(c, c->export);
+		take_place(c);
 	else
 		refuse(c, NBD_REP_ERR_POLICY,
 		       "the session has a higher epoch already");
-	return c->stash_len > 0 ? stream_use_stash(c) : stream_use(c, NULL, 0);
+	return go_on(c);
+}
+
+int handshake_place_again(struct conn *c)
+{
+	take_place(c);
+	return go_on(c);
 }
 
 static void answer_lookup(struct conn *c)
 {
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
-	const struct export *e =
-		exports_find(&c->worker->server->exports, l->name);
+	struct exports *exports = &c->worker->server->exports;
+	struct export *e = exports_get(exports, l->name);
 
 	if (!e) {
 		refuse(c, NBD_REP_ERR_UNKNOWN, "there is no such export");
-		return;
-	}
-	if (l->purpose != PROTO_FOR_ACCESS) {
+	} else if (l->purpose != PROTO_FOR_ACCESS) {
 		found(c, e);
-		return;
+	} else {
+		/* What it asked for before, and did not get after all. */
+		handshake_leave_export(c);
+		leave_session(c);
+		if (l->has_session)
+			enter_session(c, &l->session);
+		else
+			take_place(c);
 	}
-	c->export = e;
-	if (l->has_session)
-		enter_session(c, &l->session);
-	else
-		found(c, e);
+	export_put(exports, e);
 }
 
 /* One after the other; the codec says when its buffer is full, and asks again
  * once it was taken. */
 static int answer_list(struct conn *c)
 {
-	const struct exports *exports = &c->worker->server->exports;
+	struct exports *exports = &c->worker->server->exports;
+	unsigned i, count;
+	struct export **all = exports_all(exports, &count);
 	char text[160];
-	unsigned i;
-	int error;
+	int error = 0;
 
-	for (i = 0; i < exports->count; i++) {
-		export_describe(&exports->list[i], text, sizeof(text));
-		while (proto_handshake_list_item(c->handshake,
-						 exports->list[i].name, text)) {
+	if (!all && count > 0)
+		return stream_end(c, "no memory");
+	for (i = 0; i < count && !error; i++) {
+		export_describe(all[i], text, sizeof(text));
+		while (!error && proto_handshake_list_item(c->handshake,
+							   all[i]->name, text))
 			error = queue_output(c);
-			if (error)
-				return error;
-		}
 	}
-	proto_handshake_list_end(c->handshake);
-	return 0;
+	exports_free(exports, all, count);
+	if (!error)
+		proto_handshake_list_end(c->handshake);
+	return error;
 }
 
 int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)

@@ -12,4 +12,11 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used);
 /* The session that was waited for is free now. Negative as above. */
 int handshake_session_ready(struct conn *c);
 
+/* Somebody may have left the export that has no place (wants_place). Negative as
+ * above. */
+int handshake_place_again(struct conn *c);
+
+/* It no longer has an export. */
+void handshake_leave_export(struct conn *c);
+
 #endif

@@ -5,25 +5,25 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "listen-address.h"
 #include "log.h"
 #include "worker.h"
 
 #define DEFAULT_ADDRESS "localhost:10809"
-#define DEFAULT_PORT "10809"
 
 /* Connections accepted before the loop looks at anything else. */
 #define ACCEPT_MOST 64
+
+/* What may wait to be accepted by a listener that is closed. */
+#define BACKLOG_MOST 4096
 
 /* How long not to accept when descriptors have run out. */
 #define PAUSE_MSEC 100
@@ -32,10 +32,18 @@ struct listener {
 	struct listener *next;
 	struct server *server;
 	struct event *event, *pause;
-	int fd;
-	char *path; /* of a Unix socket of ours */
-	dev_t device;
-	ino_t inode; /* of that file, as we made it */
+	struct unix_socket socket; /* without a path: any other kind */
+	char *text;  /* as the configuration has it; NULL: inherited */
+	bool fresh;  /* of a prepared change: not accepting yet */
+	bool goes;   /* ... no longer asked for */
+	bool shares; /* ... others may sit beside it */
+};
+
+struct listeners {
+	struct server *server;
+	struct event_base *base;
+	struct listener *list;
+	bool begun; /* what was handed over has been taken */
 };
 
 /* -------------------------------------------------------------- accepting */
@@ -91,7 +99,7 @@ static void welcome(struct server *s, int fd,
 	struct address address = address_of(from);
 	struct arrival *a;
 
-	if (atomic_load(&s->connections) >= s->config->max_connections) {
+	if (atomic_load(&s->connections) >= s->max_connections) {
 		log_warning("%u connections are open, the most there may be; "
 			    "one more is turned away (max-connections)",
 			    atomic_load(&s->connections));
@@ -123,36 +131,44 @@ static void welcome(struct server *s, int fd,
 	worker_give(least_loaded(s), a);
 }
 
+/* Accept what waits, at most so many. 0; or why there was no more: EAGAIN, or
+ * that something has run out. */
+static int accept_some(struct listener *l, unsigned most)
+{
+	struct sockaddr_storage from;
+	socklen_t len;
+	unsigned n;
+	int got;
+
+	for (n = 0; n < most; n++) {
+		len = sizeof(from);
+		memset(&from, 0, sizeof(from));
+		got = accept4(l->socket.fd, (struct sockaddr *)&from, &len,
+			      SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (got >= 0)
+			welcome(l->server, got, &from);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			return errno;
+	}
+	return 0;
+}
+
 static void on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	const struct timeval pause = {.tv_usec = PAUSE_MSEC * 1000};
 	struct listener *l = arg;
-	struct sockaddr_storage from;
-	socklen_t len;
-	int got, n;
+	int error = accept_some(l, ACCEPT_MOST);
 
+	(void)fd;
 	(void)what;
-	for (n = 0; n < ACCEPT_MOST; n++) {
-		len = sizeof(from);
-		memset(&from, 0, sizeof(from));
-		got = accept4(fd, (struct sockaddr *)&from, &len,
-			      SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (got >= 0) {
-			welcome(l->server, got, &from);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM) {
-			/* Trying again at once would only burn time. */
-			log_warning("cannot accept: %s; trying again in %u ms",
-				    strerror(errno), PAUSE_MSEC);
-			event_del(l->event);
-			event_add(l->pause, &pause);
-			return;
-		}
-		if (errno != EINTR && errno != ECONNABORTED)
-			return;
-	}
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS &&
+	    error != ENOMEM)
+		return;
+	/* Trying again at once would only burn time. */
+	log_warning("cannot accept: %s; trying again in %u ms", strerror(error),
+		    PAUSE_MSEC);
+	event_del(l->event);
+	event_add(l->pause, &pause);
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)
@@ -166,333 +182,305 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 
 /* --------------------------------------------------------------- opening */
 
-static bool is_loopback(const struct sockaddr *address)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+/* Where sockets go to while they are opened. */
+struct sink {
+	struct listen_sink sink;
+	struct listeners *l;
+	const char *text;
+};
 
-	if (address->sa_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-	if (address->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-	return true;
+static void listener_free(struct listener *l)
+{
+	if (l->event)
+		event_free(l->event);
+	if (l->pause)
+		event_free(l->pause);
+	unix_socket_close(&l->socket); /* which events must not outlive */
+	free(l->text);
+	free(l);
 }
 
-static struct listener *add(struct listener **list, struct server *s,
-			    struct event_base *base, int fd)
+static int add(struct listen_sink *s, const struct unix_socket *u)
 {
+	struct sink *sink = (struct sink *)s;
+	struct listeners *all = sink->l;
 	struct listener *l = calloc(1, sizeof(*l));
 
 	if (l) {
-		l->event =
-			event_new(base, fd, EV_READ | EV_PERSIST, on_accept, l);
-		l->pause = event_new(base, -1, 0, on_pause_over, l);
+		l->socket.fd = -1;
+		l->event = event_new(all->base, u->fd, EV_READ | EV_PERSIST,
+				     on_accept, l);
+		l->pause = event_new(all->base, -1, 0, on_pause_over, l);
+		l->text = sink->text ? strdup(sink->text) : NULL;
 	}
-	if (!l || !l->event || !l->pause) {
-		log_error("no memory for a listener");
-		close(fd);
-		if (l && l->event)
-			event_free(l->event);
-		free(l);
-		return NULL;
-	}
-	l->server = s;
-	l->fd = fd;
-	l->next = *list;
-	*list = l;
-	return l;
-}
-
-/* One address of a name. 1: not for us; negative: told. */
-static int open_tcp(struct listener **list, struct server *s,
-		    struct event_base *base, const struct addrinfo *a,
-		    const char *text)
-{
-	const int yes = 1;
-	int fd;
-
-	if (!is_loopback(a->ai_addr) && !s->config->insecure) {
-		log_error("%s: others than this host could read and write the "
-			  "disks in clear; listen to localhost, or say "
-			  "--insecure if the network is to be trusted",
-			  text);
-		return -EACCES;
-	}
-	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		    0);
-	if (fd < 0)
-		return 1; /* no IPv6 here, say */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (a->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
-	if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 4096) < 0) {
-		int error = errno;
-
-		close(fd);
-		if (error == EADDRNOTAVAIL)
-			return 1;
-		log_error("%s: cannot listen: %s%s", text, strerror(error),
-			  error == EADDRINUSE ? " by another program; stop it "
-						"or take another port (-l)"
-					      : "");
-		return -error;
-	}
-	return add(list, s, base, fd) ? 0 : -ENOMEM;
-}
-
-/* A number up to 65535 (the resolver would wrap a larger one), or a name. */
-static bool port_good(const char *port)
-{
-	if (!*port)
-		return false;
-	if (strspn(port, "0123456789") != strlen(port))
-		return true;
-	return strlen(port) <= 5 && atoi(port) <= 65535;
-}
-
-/* "HOST:PORT", "[V6]:PORT", ":PORT", "HOST". */
-static int split(const char *text, char *host, size_t size, const char **port)
-{
-	const char *colon = strrchr(text, ':'), *begin = text, *end;
-
-	*port = DEFAULT_PORT;
-	if (*text == '[') {
-		begin = text + 1;
-		end = strchr(begin, ']');
-		if (!end || (end[1] && end[1] != ':'))
-			return -EINVAL;
-		if (end[1] == ':')
-			*port = end + 2;
-	} else if (colon) {
-		end = colon;
-		*port = colon + 1;
-	} else {
-		end = text + strlen(text);
-	}
-	if ((size_t)(end - begin) >= size || !port_good(*port))
-		return -EINVAL;
-	memcpy(host, begin, end - begin);
-	host[end - begin] = 0;
-	return 0;
-}
-
-static int open_name(struct listener **list, struct server *s,
-		     struct event_base *base, const char *text)
-{
-	const struct addrinfo hints = {
-		.ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_PASSIVE,
-	};
-	struct addrinfo *found = NULL, *a;
-	const char *port;
-	char host[256];
-	int error, opened = 0, result = 0;
-
-	if (split(text, host, sizeof(host), &port)) {
-		log_error("%s: no address; HOST:PORT, [IPV6]:PORT, :PORT and "
-			  "unix:PATH are",
-			  text);
-		return -EINVAL;
-	}
-	error = getaddrinfo(*host ? host : NULL, port, &hints, &found);
-	if (error) {
-		log_error("%s: no such address: %s", text, gai_strerror(error));
-		return -EINVAL;
-	}
-	for (a = found; a && result >= 0; a = a->ai_next) {
-		result = open_tcp(list, s, base, a, text);
-		opened += result == 0;
-	}
-	freeaddrinfo(found);
-	if (result >= 0 && opened == 0) {
-		log_error("%s: this host has no such address", text);
-		return -EADDRNOTAVAIL;
-	}
-	return result < 0 ? result : 0;
-}
-
-/* Whether somebody answers there. */
-static bool alive(const struct sockaddr_un *address)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int result = fd < 0 ? -1
-			    : connect(fd, (const struct sockaddr *)address,
-				      sizeof(*address));
-	bool refused = result < 0 && errno == ECONNREFUSED;
-
-	if (fd >= 0)
-		close(fd);
-	return !refused;
-}
-
-/* What lies at the path may be the socket of one that died; nothing else is
- * touched. */
-static int clear_path(const struct sockaddr_un *address, const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		log_error("unix:%s: cannot be looked at: %s", path,
-			  strerror(errno));
-		return -EACCES;
-	}
-	if (!S_ISSOCK(st.st_mode)) {
-		log_error("unix:%s: is something else than a socket; move it "
-			  "away or take another path",
-			  path);
-		return -EEXIST;
-	}
-	if (alive(address)) {
-		log_error("unix:%s: another program listens there; stop it or "
-			  "take another path",
-			  path);
-		return -EADDRINUSE;
-	}
-	if (unlink(path) < 0 && errno != ENOENT) {
-		log_error("unix:%s: nobody listens there, but the socket "
-			  "cannot be removed: %s",
-			  path, strerror(errno));
-		return -EACCES;
-	}
-	return 0;
-}
-
-static int open_unix(struct listener **list, struct server *s,
-		     struct event_base *base, const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct listener *l;
-	struct stat st;
-	int fd, error;
-
-	if (!*path || strlen(path) >= sizeof(address.sun_path)) {
-		log_error("unix:%s: a socket's path has 1 to %zu bytes", path,
-			  sizeof(address.sun_path) - 1);
-		return -EINVAL;
-	}
-	strcpy(address.sun_path, path);
-	error = clear_path(&address, path);
-	if (error)
-		return error;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 ||
-	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(fd, 4096) < 0) {
-		error = errno;
-		log_error("unix:%s: cannot listen: %s", path, strerror(error));
-		if (fd >= 0)
-			close(fd);
-		return -error;
-	}
-	l = add(list, s, base, fd);
-	if (!l)
+	if (!l || !l->event || !l->pause || (sink->text && !l->text)) {
+		config_error(s->errors, "no memory for a listener");
+		if (l)
+			listener_free(l);
 		return -ENOMEM;
-	l->path = strdup(path);
-	if (lstat(path, &st) == 0) {
-		l->device = st.st_dev;
-		l->inode = st.st_ino;
 	}
+	l->server = all->server;
+	l->socket = *u;
+	l->fresh = true;
+	l->next = all->list;
+	all->list = l;
 	return 0;
+}
+
+static bool address_of_listener(const struct listener *l,
+				struct sockaddr_storage *at)
+{
+	socklen_t len = sizeof(*at);
+
+	memset(at, 0, sizeof(*at));
+	return getsockname(l->socket.fd, (struct sockaddr *)at, &len) == 0;
+}
+
+/* An address that overlaps with that of one that goes (localhost, and then all
+ * addresses): both sit there for a moment, so that no client is turned away. */
+static bool share(struct listen_sink *s, const struct sockaddr *address)
+{
+	int port = listen_address_port(address);
+	struct sockaddr_storage at;
+	struct listener *l;
+	bool any = false;
+
+	for (l = ((struct sink *)s)->l->list; l; l = l->next) {
+		if (!l->goes || !address_of_listener(l, &at) ||
+		    listen_address_port((struct sockaddr *)&at) != port)
+			continue;
+		listen_address_sharing(l->socket.fd, true);
+		l->shares = any = true;
+	}
+	return any;
 }
 
 /* Sockets that the service manager has opened. Returns how many. */
-static int take_inherited(struct listener **list, struct server *s,
-			  struct event_base *base)
+static int take_inherited(struct sink *sink)
 {
-	int n = sd_listen_fds(1), i, fd;
+	int n = sd_listen_fds(1), i;
 
 	for (i = 0; i < n; i++) {
-		fd = SD_LISTEN_FDS_START + i;
-		if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
-			log_error("descriptor %d from the service manager is "
-				  "no listening stream socket",
-				  fd);
+		struct unix_socket u = {.fd = SD_LISTEN_FDS_START + i};
+
+		if (sd_is_socket(u.fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+			config_error(sink->sink.errors,
+				     "descriptor %d from the service manager "
+				     "is no listening stream socket",
+				     u.fd);
 			return -EINVAL;
 		}
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-		if (!add(list, s, base, fd))
+		fcntl(u.fd, F_SETFL, fcntl(u.fd, F_GETFL) | O_NONBLOCK);
+		if (add(&sink->sink, &u))
 			return -ENOMEM;
 	}
 	return n > 0 ? n : 0;
 }
 
-static int open_one(struct listener **list, struct server *s,
-		    struct event_base *base, const char *text)
-{
-	return strncmp(text, "unix:", 5) == 0
-		       ? open_unix(list, s, base, text + 5)
-		       : open_name(list, s, base, text);
-}
+/* ---------------------------------------------------------------- changing */
 
-struct listener *listeners_open(struct server *s, struct event_base *base)
+static bool wanted(const struct listeners *l, const struct config *config,
+		   const char *text)
 {
-	const struct config *o = s->config;
-	struct listener *list = NULL;
-	int error = 0, inherited;
+	const struct listener *one;
+	bool inherited = false;
 	unsigned i;
 
-	inherited = take_inherited(&list, s, base);
-	if (inherited < 0)
-		error = inherited;
-	for (i = 0; i < o->listen_count; i++) {
-		int result = open_one(&list, s, base, o->listen[i]);
-
-		if (result)
-			error = result;
+	if (!text)
+		return true;
+	for (i = 0; i < config->listen_count; i++) {
+		if (strcmp(config->listen[i], text) == 0)
+			return true;
 	}
-	if (!error && o->listen_count == 0 && inherited == 0)
-		error = open_one(&list, s, base, DEFAULT_ADDRESS);
-	if (error) {
-		listeners_close(list);
-		return NULL;
-	}
-	return list;
+	for (one = l->list; one; one = one->next)
+		inherited = inherited || !one->text;
+	return config->listen_count == 0 && !inherited &&
+	       strcmp(text, DEFAULT_ADDRESS) == 0;
 }
 
-static void tell_address(const struct listener *l)
+static bool is_open(const struct listeners *l, const char *text)
+{
+	const struct listener *one;
+
+	for (one = l->list; one; one = one->next) {
+		/* A fresh one does not count: asked for twice is a mistake. */
+		if (one->text && !one->fresh && strcmp(one->text, text) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int open_one(struct sink *sink, const char *text)
+{
+	if (is_open(sink->l, text))
+		return 0;
+	sink->text = text;
+	return listen_address_open(&sink->sink, text);
+}
+
+/* Those that stay must be right under the new configuration too. */
+static int check_staying(struct sink *sink)
 {
 	struct sockaddr_storage at;
-	socklen_t len = sizeof(at);
-	char text[80];
+	struct listener *l;
+	int error = 0;
 
-	if (l->path) {
-		log_info("listening to unix:%s", l->path);
-		return;
+	for (l = sink->l->list; l; l = l->next) {
+		if (l->goes || l->fresh || !l->text || sink->sink.insecure ||
+		    !address_of_listener(l, &at) ||
+		    listen_address_private((struct sockaddr *)&at))
+			continue;
+		config_error(sink->sink.errors,
+			     "%s: others than this host could read and write "
+			     "the disks in clear; listen to localhost, or say "
+			     "insecure = yes if the network is to be trusted",
+			     l->text);
+		error = -EACCES;
 	}
-	memset(&at, 0, sizeof(at));
-	if (getsockname(l->fd, (struct sockaddr *)&at, &len) == 0) {
-		peer_text(&at, text, sizeof(text));
-		log_info("listening to %s", text);
+	return error;
+}
+
+static int open_all(struct sink *sink, const struct config *config)
+{
+	int error, result = 0, inherited = 0;
+	unsigned i;
+
+	if (!sink->l->begun) {
+		inherited = take_inherited(sink);
+		if (inherited < 0)
+			result = inherited;
+		sink->l->begun = true;
+	}
+	for (i = 0; i < config->listen_count; i++) {
+		error = open_one(sink, config->listen[i]);
+		if (error)
+			result = error;
+	}
+	if (!result && wanted(sink->l, config, DEFAULT_ADDRESS) &&
+	    config->listen_count == 0)
+		result = open_one(sink, DEFAULT_ADDRESS);
+	return result;
+}
+
+int listeners_prepare(struct listeners *l, const struct config *config,
+		      struct config_errors *errors)
+{
+	struct sink sink = {
+		.sink = {.add = add,
+			 .share = share,
+			 .errors = errors,
+			 .insecure = config->insecure},
+		.l = l,
+	};
+	struct listener *one;
+	int error, result;
+
+	for (one = l->list; one; one = one->next)
+		one->goes = !wanted(l, config, one->text);
+	result = check_staying(&sink);
+	error = open_all(&sink, config);
+	if (error)
+		result = error;
+	if (result)
+		listeners_undo(l);
+	return result;
+}
+
+static const char *tell_address(const struct listener *l, char *buf,
+				size_t size)
+{
+	struct sockaddr_storage at;
+
+	if (l->socket.path) {
+		snprintf(buf, size, "unix:%s", l->socket.path);
+	} else if (address_of_listener(l, &at)) {
+		peer_text(&at, buf, size);
+	} else {
+		snprintf(buf, size, "%s", l->text ? l->text : "a socket");
+	}
+	return buf;
+}
+
+/* Close those that are `fresh`, or those that go. */
+static void drop(struct listeners *all, bool fresh)
+{
+	struct listener **at = &all->list, *l;
+
+	while ((l = *at)) {
+		if (!(fresh ? l->fresh : l->goes)) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		listener_free(l);
 	}
 }
 
-void listeners_start(struct listener *l)
+void listeners_undo(struct listeners *all)
 {
-	for (; l; l = l->next) {
+	struct listener *l;
+
+	drop(all, true);
+	for (l = all->list; l; l = l->next) {
+		if (l->shares)
+			listen_address_sharing(l->socket.fd, false);
+		l->goes = l->shares = false;
+	}
+}
+
+void listeners_commit(struct listeners *all,
+		      void (*tell)(void *arg, const char *address, bool opened),
+		      void *arg)
+{
+	char text[160];
+	struct listener *l;
+
+	for (l = all->list; l; l = l->next) {
+		if (!l->fresh && !l->goes)
+			continue;
+		tell_address(l, text, sizeof(text));
+		if (tell)
+			tell(arg, text, l->fresh);
+		else
+			log_info("listening to %s", text);
+	}
+	/* Who has come by one that goes is let in. */
+	for (l = all->list; l; l = l->next) {
+		if (l->goes)
+			accept_some(l, BACKLOG_MOST);
+	}
+	drop(all, false);
+	for (l = all->list; l; l = l->next) {
+		if (!l->fresh)
+			continue;
+		if (!l->socket.path)
+			listen_address_sharing(l->socket.fd, false);
 		event_add(l->event, NULL);
-		tell_address(l);
+		l->fresh = false;
 	}
 }
 
-void listeners_close(struct listener *l)
-{
-	struct listener *next;
-	struct stat st;
+/* ------------------------------------------------------------ begin, end */
 
-	for (; l; l = next) {
-		next = l->next;
-		event_free(l->event);
-		event_free(l->pause);
-		/* Only the file that we made: another may have taken its
-		 * place. */
-		if (l->path && lstat(l->path, &st) == 0 &&
-		    st.st_dev == l->device && st.st_ino == l->inode)
-			unlink(l->path);
-		close(l->fd);
-		free(l->path);
-		free(l);
+struct listeners *listeners_new(struct server *server, struct event_base *base)
+{
+	struct listeners *l = calloc(1, sizeof(*l));
+
+	if (l) {
+		l->server = server;
+		l->base = base;
 	}
+	return l;
+}
+
+void listeners_close(struct listeners *all)
+{
+	struct listener *l;
+
+	if (!all)
+		return;
+	for (l = all->list; l; l = l->next)
+		l->goes = true;
+	drop(all, false);
+	free(all);
 }

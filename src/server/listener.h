@@ -7,16 +7,29 @@
 
 #include "server.h"
 
-struct listener;
+struct listeners;
 
-/* Open all that the options ask for (or were handed over by the service
- * manager), and listen; what cannot be had is told in the log. NULL then. */
-struct listener *listeners_open(struct server *server, struct event_base *base);
+/* None yet. NULL: no memory. */
+struct listeners *listeners_new(struct server *server, struct event_base *base);
 
-/* Begin to accept: not before workers run. */
-void listeners_start(struct listener *list);
+/* Open all that config asks for and that is not open yet (and, the first time,
+ * what the service manager hands over), without accepting there; those that it
+ * no longer asks for go on. What cannot be had is a line in *errors; then, and
+ * only then, the result is negative, and nothing has changed. */
+int listeners_prepare(struct listeners *l, const struct config *config,
+		      struct config_errors *errors);
+
+/* After listeners_prepare(): accept on the new ones, close those that are no
+ * longer asked for. tell hears of each; NULL:
+ * the log does. */
+void listeners_commit(struct listeners *l,
+		      void (*tell)(void *arg, const char *address, bool opened),
+		      void *arg);
+
+/* After listeners_prepare(): close the new ones again. */
+void listeners_undo(struct listeners *l);
 
 /* Stop accepting, close, remove socket files that are ours. NULL is fine. */
-void listeners_close(struct listener *list);
+void listeners_close(struct listeners *l);
 
 #endif

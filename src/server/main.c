@@ -6,23 +6,21 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "disks.h"
 #include "hostmem.h"
+#include "server-limits.h"
 #include "listener.h"
 #include "log.h"
 #include "options.h"
+#include "reload.h"
 #include "server.h"
 #include "worker.h"
 
 #define EXIT_USAGE 2
-
-/* Descriptors that are not for clients: files, the pool, logs. */
-#define OTHER_DESCRIPTORS 100
-#define CONNECTIONS_USUAL 20000
 
 /* 0 to 2 must be taken, or a client's socket would get a message meant for
  * standard error. */
@@ -35,31 +33,6 @@ static void keep_descriptors(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
-}
-
-static unsigned connection_limit(unsigned asked)
-{
-	unsigned most = asked ? asked : CONNECTIONS_USUAL;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return most;
-	/* As many as we may have without asking anybody. */
-	if (limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		getrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= most + OTHER_DESCRIPTORS)
-		return most;
-	if (asked)
-		log_warning("%u connections were asked for, but there are only "
-			    "%llu descriptors (ulimit -n)",
-			    asked, (unsigned long long)limit.rlim_cur);
-	return limit.rlim_cur > 2 * OTHER_DESCRIPTORS
-		       ? limit.rlim_cur - OTHER_DESCRIPTORS
-		       : limit.rlim_cur / 2;
 }
 
 static int open_pool(struct server *s)
@@ -137,6 +110,13 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
 	event_base_loopbreak(arg);
 }
 
+static void on_reload(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	server_reload_logged(arg);
+}
+
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -162,32 +142,85 @@ static struct event *watchdog(struct event_base *base)
 	return event;
 }
 
+static void log_errors(struct config_errors *errors)
+{
+	unsigned i;
+
+	for (i = 0; i < errors->count; i++)
+		log_text(LOG_ERROR, errors->lines[i]);
+	config_errors_free(errors);
+}
+
+static int open_listeners(struct server *s, struct event_base *base)
+{
+	struct config_errors errors = {0};
+	int error;
+
+	s->listeners = listeners_new(s, base);
+	if (!s->listeners) {
+		log_error("no memory for listeners");
+		return -ENOMEM;
+	}
+	error = listeners_prepare(s->listeners, s->config, &errors);
+	log_errors(&errors);
+	return error;
+}
+
 /* Listen, say so, wait for the end. 0, or 1 when it could not begin. */
 static int serve(struct server *s, struct event_base *base)
 {
 	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
 	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
+	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
 	struct event *dog = watchdog(base);
-	struct listener *listeners = listeners_open(s, base);
 	int result = EXIT_FAILURE;
 
-	if (listeners && term && intr && start_workers(s) == 0) {
+	if (open_listeners(s, base) == 0 && term && intr && hup &&
+	    start_workers(s) == 0) {
 		event_add(term, NULL);
 		event_add(intr, NULL);
-		listeners_start(listeners);
+		event_add(hup, NULL);
+		listeners_commit(s->listeners, NULL, NULL);
 		sd_notify(0, "READY=1");
 		event_base_dispatch(base);
 		result = EXIT_SUCCESS;
 	}
-	listeners_close(listeners);
+	listeners_close(s->listeners);
 	stop_workers(s);
 	if (term)
 		event_free(term);
 	if (intr)
 		event_free(intr);
+	if (hup)
+		event_free(hup);
 	if (dog)
 		event_free(dog);
 	return result;
+}
+
+/* The disks that are asked for, under their names. */
+static int open_exports(struct server *s)
+{
+	struct config_errors errors = {0};
+	struct disks_plan plan;
+	unsigned i;
+	int error;
+
+	error = disks_prepare(&s->exports, s->pool, s->config, &plan, &errors);
+	if (!error)
+		error = exports_replace(&s->exports, plan.fresh, plan.count);
+	log_errors(&errors);
+	if (error) {
+		disks_undo(&s->exports, &plan);
+		return error;
+	}
+	disks_differences(&plan, s->config, &errors);
+	for (i = 0; i < errors.count; i++)
+		log_text(LOG_WARNING, errors.lines[i]);
+	config_errors_free(&errors);
+	disks_keep(&s->exports, &plan);
+	disks_restore(&s->exports, s->pool);
+	return 0;
 }
 
 /* A quarter of what the host keeps for itself. */
@@ -200,9 +233,9 @@ static uint64_t socket_memory(void)
 	return max_u64(UINT64_C(1) << 30, host.total / 10) / 4;
 }
 
-static int run(struct config *o)
+static int run(struct options *o)
 {
-	struct server server = {.config = o};
+	struct server server = {.config = &o->config, .sources = &o->sources};
 	struct event_base *base = event_base_new();
 	int result = EXIT_FAILURE;
 
@@ -210,18 +243,20 @@ static int run(struct config *o)
 		log_error("cannot make an event loop");
 		return result;
 	}
-	o->max_connections = connection_limit(o->max_connections);
+	pthread_mutex_init(&server.config_lock, NULL);
+	limits_apply(&server);
 	server.socket_memory = socket_memory();
 	addresses_init(&server.addresses);
 	sessions_init(&server.sessions);
-	if (open_pool(&server) == 0 &&
-	    exports_open(&server.exports, o, server.pool) == 0)
+	exports_init(&server.exports);
+	if (open_pool(&server) == 0 && open_exports(&server) == 0)
 		result = serve(&server, base);
-	exports_close(&server.exports);
+	exports_destroy(&server.exports);
 	ram_pool_close(server.pool);
 	event_base_free(base);
 	sessions_destroy(&server.sessions);
 	addresses_destroy(&server.addresses);
+	pthread_mutex_destroy(&server.config_lock);
 	return result;
 }
 
@@ -232,6 +267,8 @@ int main(int argc, char **argv)
 
 	keep_descriptors();
 	signal(SIGPIPE, SIG_IGN);
+	/* Until there is something to reload. */
+	signal(SIGHUP, SIG_IGN);
 	switch (options_parse(&options, argc, argv)) {
 	case OPTIONS_WRONG:
 		result = EXIT_USAGE;
@@ -245,7 +282,7 @@ int main(int argc, char **argv)
 		if (options.verbose)
 			log_set_level(LOG_DEBUG);
 		if (!options.check_only)
-			result = run(&options.config);
+			result = run(&options);
 		break;
 	}
 	options_free(&options);

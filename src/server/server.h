@@ -3,6 +3,7 @@
 #ifndef NBDRAM_SERVER_H
 #define NBDRAM_SERVER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,18 +16,40 @@
 
 struct worker;
 
+/* What a reload may change under workers that run. */
+struct server_limits {
+	_Atomic unsigned unfinished; /* as struct config has them */
+	_Atomic unsigned handshake_msec;
+	_Atomic unsigned busy_poll_usec;
+};
+
+struct listeners;
+
 struct server {
+	/* What is served now. A reload exchanges what is in there: the main
+	 * thread, with config_lock held; so the main thread reads it without,
+	 * others with the lock. */
+	struct config *config;
+	pthread_mutex_t config_lock;
+
+	/* The main thread's. */
+	const struct config_sources *sources; /* where it came from */
+	struct listeners *listeners;
+	unsigned max_connections; /* in force now */
+
 	/* Fixed before workers start. */
-	const struct config *config;
 	struct ram_pool *pool;
-	struct exports exports;
 	struct worker *workers;
 	unsigned worker_count;
 	uint64_t socket_memory; /* bytes that all sockets together may hold */
 
 	/* With locks of their own. */
+	struct exports exports;
 	struct addresses addresses;
 	struct sessions sessions;
+
+	/* Written by the main thread. */
+	struct server_limits limits;
 
 	/* Changed by main thread and workers. */
 	_Atomic uint64_t last_id;      /* of a connection */

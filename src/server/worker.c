@@ -212,9 +212,10 @@ static void poll_busily(struct worker *w, unsigned usec)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	unsigned busy = w->server->config->busy_poll_usec;
+	unsigned busy;
 
 	for (;;) {
+		busy = atomic_load(&w->server->limits.busy_poll_usec);
 		if (busy)
 			poll_busily(w, busy);
 		/* Polling may have taken the wake-up that came with this. */

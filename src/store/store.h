@@ -196,6 +196,12 @@ int ram_disk_state(struct ram_disk *disk, enum ram_state state);
  * beyond. -EROFS for snapshots. */
 int ram_disk_resize(struct ram_disk *disk, uint64_t size);
 
+/* Change what the disk is promised: as the fields of its spec. `own` may be above
+ * the new quota: then it gets nothing new. -EROFS for snapshots, -ENOSPC (the
+ * guarantee does not fit; nothing has changed). */
+int ram_disk_promise(struct ram_disk *disk, bool fixed, uint64_t quota,
+		     uint64_t guarantee);
+
 /* Make `disk` what `from` is now: contents and size; new generation. One store;
  * freezes both; only outside every epoch. -EROFS, -ENOSPC, -EINVAL (two
  * pools). */

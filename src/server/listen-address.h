@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From an address as text to sockets that listen. The main thread's. */
+#ifndef NBDRAM_SERVER_LISTEN_ADDRESS_H
+#define NBDRAM_SERVER_LISTEN_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "config.h"
+#include "unix-socket.h"
+
+/* What is made of the sockets; each call may refuse by a negative errno, having
+ * said why, and the socket is then closed by the caller. */
+struct listen_sink {
+	int (*add)(struct listen_sink *sink, const struct unix_socket *u);
+	/* Somebody has the address. True: it was one of ours that will be closed
+	 * soon, and now lets another sit beside it. */
+	bool (*share)(struct listen_sink *sink, const struct sockaddr *address);
+	struct config_errors *errors;
+	bool insecure;
+};
+
+/* Open all sockets of an address ("HOST:PORT", "[V6]:PORT", ":PORT",
+ * "unix:PATH"). Negative: a line in sink->errors says why. */
+int listen_address_open(struct listen_sink *sink, const char *text);
+
+/* May a listener be there without TLS and without --insecure? */
+bool listen_address_private(const struct sockaddr *address);
+
+/* Whoever may sit beside us (SO_REUSEPORT); only for the moment of change. */
+void listen_address_sharing(int fd, bool yes);
+
+/* The port of an IP address, in the machine's order; -1: it has none. */
+int listen_address_port(const struct sockaddr *address);
+
+#endif

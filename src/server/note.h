@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the server keeps with a disk, in the note of its slot: lines of text,
+ *
+ *	nbdram-note 1
+ *	by-command=yes
+ *	readonly=yes
+ *	max-connections=4
+ *
+ * Lines that this release does not know are kept as they are. A note comes from
+ * a file, so anything may be in it. */
+#ifndef NBDRAM_SERVER_NOTE_H
+#define NBDRAM_SERVER_NOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "store.h"
+
+struct note {
+	bool by_command; /* exported without a section in the configuration */
+	bool readonly, is_default;
+	unsigned max_connections;
+	/* Not ours: of another version, or no text. It is left alone. */
+	bool foreign;
+	char other[RAM_NOTE_MAX + 1]; /* lines that are not known */
+};
+
+/* Any bytes into *note; none: as nothing was ever noted. Pure. */
+void note_read(const void *bytes, uint32_t len, struct note *note);
+
+/* The note's bytes into buf, without a 0 behind them; the length. -ENOSPC: more
+ * than there is room for; -EEXIST: foreign. Pure. */
+int note_write(const struct note *note, char buf[RAM_NOTE_MAX]);
+
+/* The same from and to a disk. -EEXIST: a foreign note is there. */
+void note_load(struct ram_disk *disk, struct note *note);
+int note_save(struct ram_disk *disk, const struct note *note);
+
+/* Its settings for clients as those of an export; the rest is zero, and nothing
+ * is to be freed. */
+void note_settings(const struct note *note, struct config_export *settings);
+
+#endif

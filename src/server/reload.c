@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See reload.h. */
+#include "reload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "disks.h"
+#include "server-limits.h"
+#include "listener.h"
+#include "log.h"
+
+/* ------------------------------------------------ what stays until a restart */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void keep_count(struct config_errors *lines, const char *key,
+		       unsigned now, unsigned *wanted)
+{
+	if (*wanted != now)
+		config_error(lines, "%s = %u: needs a restart; it is %u now",
+			     key, *wanted, now);
+	*wanted = now;
+}
+
+static void keep_size(struct config_errors *lines, const char *key,
+		      uint64_t now, uint64_t *wanted)
+{
+	if (*wanted != now)
+		config_error(lines, "%s: needs a restart; it is as it was",
+			     key);
+	*wanted = now;
+}
+
+/* Exchanged, so that each is freed with the other configuration. */
+static void keep_text(struct config_errors *lines, const char *key, char **now,
+		      char **wanted)
+{
+	char *other = *wanted;
+
+	if (same_text(*now, *wanted))
+		return;
+	config_error(lines, "%s = %s: needs a restart; it is %s now", key,
+		     other ? other : "none", *now ? *now : "none");
+	*wanted = *now;
+	*now = other;
+}
+
+/* So that the configuration says what is the case, also to the next reload. */
+static void keep_fixed(struct config *now, struct config *wanted,
+		       struct config_errors *lines)
+{
+	keep_count(lines, "workers", now->workers, &wanted->workers);
+	keep_size(lines, "size of the pool", now->pool_size,
+		  &wanted->pool_size);
+	keep_size(lines, "warm", now->warm, &wanted->warm);
+	keep_text(lines, "path", &now->pool_path, &wanted->pool_path);
+	keep_text(lines, "control", &now->control, &wanted->control);
+	wanted->control_asked = now->control_asked;
+}
+
+/* ------------------------------------------------------------- what is new */
+
+static const struct export *find(struct export *const *list, unsigned count,
+				 const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		if (strcmp(list[i]->name, name) == 0)
+			return list[i];
+	}
+	return NULL;
+}
+
+static void tell_changed(const struct export *old, const struct export *e,
+			 struct config_errors *lines)
+{
+	if (old->readonly != e->readonly)
+		config_error(lines, "export %s: readonly = %s, for new clients",
+			     e->name, e->readonly ? "yes" : "no");
+	if (old->is_default != e->is_default)
+		config_error(lines, "export %s: is %s the default", e->name,
+			     e->is_default ? "now" : "no longer");
+	if (old->max_connections != e->max_connections)
+		config_error(lines, "export %s: max-connections = %u", e->name,
+			     e->max_connections);
+	if (old->by_command)
+		config_error(lines,
+			     "export %s: was made by command, and is the "
+			     "configuration's now",
+			     e->name);
+}
+
+static void tell_gone(const struct export *e, struct config_errors *lines)
+{
+	unsigned clients = export_connections(e);
+
+	if (clients > 0)
+		config_error(lines,
+			     "export %s: no longer exported, its disk is kept; "
+			     "clients that have it open go on (%u)",
+			     e->name, clients);
+	else
+		config_error(lines,
+			     "export %s: no longer exported, its disk is kept",
+			     e->name);
+}
+
+static void tell_exports(struct export *const *old, unsigned old_count,
+			 const struct disks_plan *plan,
+			 struct config_errors *lines)
+{
+	const struct export *e;
+	unsigned i;
+
+	for (i = 0; i < plan->count; i++) {
+		e = find(old, old_count, plan->fresh[i]->name);
+		if (e)
+			tell_changed(e, plan->fresh[i], lines);
+		else
+			config_error(lines, "export %s: is exported now",
+				     plan->fresh[i]->name);
+	}
+	for (i = 0; i < old_count; i++) {
+		if (!old[i]->by_command &&
+		    !find(plan->fresh, plan->count, old[i]->name))
+			tell_gone(old[i], lines);
+	}
+}
+
+static void tell_count(struct config_errors *lines, const char *key,
+		       unsigned old, unsigned now)
+{
+	if (old != now)
+		config_error(lines, "%s = %u", key, now);
+}
+
+static void tell_limits(const struct config *old, const struct config *now,
+			struct config_errors *lines)
+{
+	tell_count(lines, "max-connections", old->max_connections,
+		   now->max_connections);
+	tell_count(lines, "max-unfinished", old->max_unfinished,
+		   now->max_unfinished);
+	tell_count(lines, "max-per-address", old->max_per_address,
+		   now->max_per_address);
+	tell_count(lines, "busy-poll", old->busy_poll_usec,
+		   now->busy_poll_usec);
+	if (old->handshake_msec != now->handshake_msec)
+		config_error(lines, "handshake-timeout = %ums",
+			     now->handshake_msec);
+	if (old->insecure != now->insecure)
+		config_error(lines, "insecure = %s",
+			     now->insecure ? "yes" : "no");
+}
+
+static void tell_listener(void *arg, const char *address, bool opened)
+{
+	config_error(arg, "%s %s",
+		     opened ? "listening to" : "no longer listening to",
+		     address);
+}
+
+/* -------------------------------------------------------------- the change */
+
+static void tell_default(struct server *s, struct config_errors *errors)
+{
+	struct export *e = exports_get(&s->exports, "");
+
+	config_error(errors,
+		     "%s, which was made by command, is the default already; "
+		     "there can be one",
+		     e ? e->name : "another export");
+	export_put(&s->exports, e);
+}
+
+struct disks_work {
+	struct server *server;
+	const struct config *config;
+	struct disks_plan *plan;
+	struct config_errors *errors;
+	int result;
+};
+
+static void *work_on_disks(void *arg)
+{
+	struct disks_work *w = arg;
+
+	w->result = disks_prepare(&w->server->exports, w->server->pool,
+				  w->config, w->plan, w->errors);
+	return NULL;
+}
+
+/* Taking the memory of a large fixed disk lasts long; the service manager is to
+ * know that we live. */
+static int prepare_disks(struct server *s, const struct config *config,
+			 struct disks_plan *plan, struct config_errors *errors)
+{
+	struct disks_work work = {s, config, plan, errors, 0};
+	struct timespec until;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, work_on_disks, &work)) {
+		work_on_disks(&work);
+		return work.result;
+	}
+	do {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		if (sd_watchdog_enabled(0, NULL) > 0)
+			sd_notify(0, "WATCHDOG=1");
+	} while (pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT);
+	return work.result;
+}
+
+/* Everything that can fail. */
+static int prepare(struct server *s, const struct config *config,
+		   struct disks_plan *plan, struct config_errors *errors)
+{
+	int error = listeners_prepare(s->listeners, config, errors);
+	int result = prepare_disks(s, config, plan, errors);
+
+	if (!error && !result) {
+		result = exports_replace(&s->exports, plan->fresh, plan->count);
+		if (result == -EEXIST)
+			tell_default(s, errors);
+		else if (result)
+			config_error(errors, "no memory for exports");
+	}
+	if (!error && !result)
+		return 0;
+	disks_undo(&s->exports, plan);
+	if (!error)
+		listeners_undo(s->listeners);
+	return error ? error : result;
+}
+
+/* *config becomes what was in force before. */
+static void exchange(struct server *s, struct config *config,
+		     struct config_errors *lines)
+{
+	struct config old;
+
+	pthread_mutex_lock(&s->config_lock);
+	keep_fixed(s->config, config, lines);
+	old = *s->config;
+	*s->config = *config;
+	pthread_mutex_unlock(&s->config_lock);
+	*config = old;
+	limits_apply(s);
+}
+
+static int change(struct server *s, struct config *config,
+		  struct reload_report *report)
+{
+	struct config_errors *lines = &report->changes;
+	struct disks_plan plan;
+	struct export **old;
+	unsigned old_count;
+	int error;
+
+	old = exports_all(&s->exports, &old_count);
+	if (!old && old_count > 0) {
+		config_error(&report->errors, "no memory for exports");
+		return -ENOMEM;
+	}
+	error = prepare(s, config, &plan, &report->errors);
+	if (!error) {
+		tell_exports(old, old_count, &plan, lines);
+		disks_changes(&plan, lines);
+		disks_differences(&plan, config, lines);
+		tell_limits(s->config, config, lines);
+		listeners_commit(s->listeners, tell_listener, lines);
+		exchange(s, config, lines);
+		disks_keep(&s->exports, &plan);
+	}
+	exports_free(&s->exports, old, old_count);
+	return error;
+}
+
+int server_reload(struct server *server, struct reload_report *report)
+{
+	struct config config;
+	int error;
+
+	memset(report, 0, sizeof(*report));
+	error = config_load(server->sources, &config, &report->errors);
+	if (!error)
+		error = change(server, &config, report);
+	config_free(&config);
+	return error;
+}
+
+void reload_report_free(struct reload_report *report)
+{
+	config_errors_free(&report->errors);
+	config_errors_free(&report->changes);
+}
+
+/* ----------------------------------------------------------------- SIGHUP */
+
+/* systemd wants to know when this began, by its own clock. */
+static void tell_systemd(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		   (uint64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+}
+
+static void log_lines(enum log_level level, const struct config_errors *lines)
+{
+	char *line;
+	unsigned i;
+
+	for (i = 0; i < lines->count; i++) {
+		if (asprintf(&line, "reload: %s", lines->lines[i]) < 0)
+			continue;
+		log_text(level, line);
+		free(line);
+	}
+	if (lines->more > 0)
+		log_line(level, "reload: and %u more", lines->more);
+}
+
+void server_reload_logged(struct server *server)
+{
+	struct reload_report report;
+	int error;
+
+	tell_systemd();
+	error = server_reload(server, &report);
+	log_lines(LOG_INFO, &report.changes);
+	log_lines(LOG_ERROR, &report.errors);
+	if (error && report.errors.count == 0)
+		log_error("reload: %s", strerror(-error));
+	if (error)
+		log_text(LOG_ERROR, "reload: nothing was changed");
+	else if (report.changes.count == 0)
+		log_text(LOG_INFO, "reload: done, nothing is different");
+	else
+		log_text(LOG_INFO, "reload: done");
+	reload_report_free(&report);
+	sd_notify(0, "READY=1");
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading the configuration again while clients work: all of it is read and
+ * checked, what it asks for is made ready, then it takes effect at once; or
+ * nothing changes. */
+#ifndef NBDRAM_SERVER_RELOAD_H
+#define NBDRAM_SERVER_RELOAD_H
+
+#include "server.h"
+
+/* Lines for a person, fit for a terminal. */
+struct reload_report {
+	struct config_errors errors;  /* why nothing was changed */
+	struct config_errors changes; /* what is different now, or would be
+				       * after a restart */
+};
+
+/* Main thread. 0: done, report says what is different now (no lines: nothing
+ * is). Negative: nothing was changed, report says why. The report is made anew,
+ * and freed by reload_report_free() in any case. */
+int server_reload(struct server *server, struct reload_report *report);
+void reload_report_free(struct reload_report *report);
+
+/* The same with the report in the log; for SIGHUP. */
+void server_reload_logged(struct server *server);
+
+#endif

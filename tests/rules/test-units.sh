@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The units of systemd as they are built: systemd-analyze finds nothing wrong, and
+# the daemon is shut in well enough. Options that they use are there.
+. ./functions.sh
+requires_command systemd-analyze
+
+units=("$abs_top_builddir"/conf/nbdramd.service
+	"$abs_top_builddir"/conf/nbdramd.socket
+	"$abs_top_builddir"/conf/run-nbdram-pool.mount)
+for unit in "${units[@]}"; do
+	[ -f "$unit" ] || skip "$unit has not been built"
+	! grep -n '@[a-z]*@' "$unit" || fail "$unit: not filled in"
+done
+
+# Nothing is installed: the daemon is the one of this build.
+mkdir "$tmp/units"
+for unit in "${units[@]}"; do
+	sed "s|[^ =]*/sbin/nbdramd|$nbdramd|" "$unit" \
+		>"$tmp/units/$(basename "$unit")"
+done
+grep -q "^ExecStart=$nbdramd " "$tmp/units/nbdramd.service" ||
+	fail "nbdramd.service does not start nbdramd"
+systemd-analyze verify --man=no "$tmp"/units/* >"$tmp/out" 2>&1
+status=$?
+cat "$tmp/out"
+[ "$status" = 0 ] && ! grep -q "$tmp/units\|nbdram" "$tmp/out" ||
+	fail "systemd-analyze verify finds something"
+
+# 10 is a service without any of it.
+systemd-analyze security --offline=yes --threshold=20 \
+	"$tmp/units/nbdramd.service" >"$tmp/out" 2>&1 ||
+	{ cat "$tmp/out"; fail "nbdramd.service is more exposed than it need be"; }
+
+# What stands behind -p of the service is the mount point.
+where=$(sed -n 's/^Where=//p' "$tmp/units/run-nbdram-pool.mount")
+grep -q "NBDRAMD_OPTIONS=-p $where\"" "$tmp/units/nbdramd.service" ||
+	fail "the pool is not where it is mounted"
+[ "$(systemd-escape --path --suffix=mount "$where")" = run-nbdram-pool.mount ] ||
+	fail "the mount's unit has the wrong name for $where"
+"$nbdramd" -t -p "$where" 1M || fail "its options are none"
+
+# Whom it runs as is whom sysusers makes, and who owns the pool.
+user=$(sed -n 's/^User=//p' "$tmp/units/nbdramd.service")
+grep -q "^u $user " "$abs_top_srcdir/conf/nbdram.sysusers" ||
+	fail "nobody makes the user $user"
+grep -q "uid=$user,gid=$user" "$tmp/units/run-nbdram-pool.mount" ||
+	fail "the pool is not the user's"

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of exports: publishing, replacing, withdrawing; what holds an old one
+ * goes on with it, and is counted for its disk whatever exports that has; many
+ * threads at once. */
+#include "unit/unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "exports.h"
+#include "note.h"
+
+static struct ram_pool *pool;
+static struct exports exports;
+
+static int begin(void **state)
+{
+	const struct ram_pool_config config = {.size = UINT64_C(64) << 20,
+					       .warm = 0};
+	struct ram_why why;
+
+	(void)state;
+	exports_init(&exports);
+	return ram_pool_open(&config, &pool, &why);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	exports_destroy(&exports);
+	ram_pool_close(pool);
+	return 0;
+}
+
+static struct ram_disk *disk(const char *name, enum ram_state state)
+{
+	const struct ram_disk_spec spec = {
+		.name = name, .size = 1 << 20, .state = state};
+	struct ram_disk *made;
+
+	assert_int_equal(ram_disk_create(pool, &spec, &made), 0);
+	return made;
+}
+
+static void publish(const char *name, const struct config_export *settings,
+		    bool by_command)
+{
+	struct ram_disk *d;
+	struct ram_why why;
+
+	if (ram_disk_open(pool, name, &d))
+		d = disk(name, RAM_WHOLE);
+	assert_int_equal(
+		exports_publish(&exports, d, settings, by_command, &why), 0);
+}
+
+static void expect_list(const char *const *names, unsigned n)
+{
+	unsigned i, count;
+	struct export **all = exports_all(&exports, &count);
+
+	assert_int_equal(count, n);
+	for (i = 0; i < n; i++)
+		assert_string_equal(all[i]->name, names[i]);
+	exports_free(&exports, all, count);
+}
+
+static void names(void **state)
+{
+	static const char *const both[] = {"a", "b"}, *const one[] = {"b"};
+	const struct config_export by_default = {.is_default = true};
+	struct ram_disk *d = disk("c", RAM_WHOLE);
+	struct export *e, *old;
+	struct ram_why why;
+
+	(void)state;
+	expect_list(NULL, 0);
+	assert_null(exports_get(&exports, ""));
+	publish("a", NULL, false);
+	publish("b", &by_default, false);
+	expect_list(both, 2);
+	assert_null(exports_get(&exports, "c"));
+	assert_int_equal(exports_publish(&exports, d, &by_default, false, &why),
+			 -EEXIST);
+	assert_non_null(strstr(why.text, "c: another"));
+	ram_disk_put(d); /* it stayed ours */
+	old = exports_get(&exports, "");
+	assert_string_equal(old->name, "b");
+
+	/* Replaced: who holds the old one does not notice. */
+	publish("b", NULL, false);
+	expect_list(both, 2);
+	assert_true(old->is_default);
+	e = exports_get(&exports, "b");
+	assert_false(e->is_default);
+	assert_ptr_equal(e->use, old->use);
+	export_put(&exports, old);
+	export_put(&exports, e);
+
+	assert_int_equal(exports_withdraw(&exports, "a"), 0);
+	assert_int_equal(exports_withdraw(&exports, "a"), -ENOENT);
+	assert_int_equal(exports_withdraw(&exports, ""), -ENOENT);
+	expect_list(one, 1);
+}
+
+static void places(void **state)
+{
+	const struct config_export two = {.max_connections = 2},
+				   readonly = {.readonly = true};
+	struct export *a, *b, *c, *held;
+
+	(void)state;
+	publish("a", &two, false);
+	assert_int_equal(exports_enter(&exports, "a", &a), 0);
+	assert_int_equal(exports_enter(&exports, "a", &b), 0);
+	assert_int_equal(exports_enter(&exports, "a", &c), -EBUSY);
+	assert_string_equal(c->name, "a");
+	export_put(&exports, c);
+	assert_int_equal(exports_enter(&exports, "z", &c), -ENOENT);
+	assert_null(c);
+	assert_int_equal(export_connections(a), 2);
+	assert_int_equal(export_writers(a), 2);
+
+	/* Counting goes on when it is replaced, or gone for a while. */
+	publish("a", &readonly, false);
+	assert_int_equal(exports_enter(&exports, "a", &c), 0);
+	assert_int_equal(export_connections(c), 3);
+	assert_int_equal(export_writers(c), 2);
+	assert_int_equal(exports_withdraw_unused(&exports, "a", true), -EBUSY);
+	export_leave(&exports, a);
+	export_leave(&exports, b);
+	held = exports_get(&exports, "a");
+	assert_int_equal(exports_withdraw_unused(&exports, "a", false), -EBUSY);
+	assert_int_equal(exports_withdraw_unused(&exports, "a", true), 0);
+	assert_int_equal(exports_enter(&exports, "a", &a), -ENOENT);
+	publish("a", &two, false);
+	assert_int_equal(exports_restore(&exports, held), -EEXIST);
+	assert_int_equal(exports_withdraw(&exports, "a"), 0);
+	assert_int_equal(exports_restore(&exports, held), 0);
+	export_leave(&exports, c);
+	assert_int_equal(export_connections(held), 0);
+	assert_int_equal(exports_withdraw_unused(&exports, "a", false), 0);
+	expect_list(NULL, 0);
+}
+
+/* What was made by command is noted, becomes whole, and survives the change of
+ * all others. */
+static void by_command(void **state)
+{
+	static const char *const after[] = {"b", "c"};
+	const struct config_export settings = {.readonly = true,
+					       .max_connections = 3};
+	const struct config_export by_default = {.is_default = true};
+	struct ram_disk *d = disk("c", RAM_MAKING), *other;
+	struct export *fresh[2];
+	struct ram_why why;
+	struct note note;
+
+	(void)state;
+	assert_int_equal(ram_disk_open(pool, "c", &other), -ENOENT);
+	assert_int_equal(exports_publish(&exports, d, &settings, true, &why),
+			 0);
+	assert_int_equal(ram_disk_open(pool, "c", &other), 0);
+	note_load(other, &note);
+	assert_true(note.by_command && note.readonly);
+	assert_int_equal(note.max_connections, 3);
+	ram_disk_put(other);
+	publish("a", NULL, false);
+
+	fresh[0] =
+		export_new(&exports, disk("b", RAM_WHOLE), &by_default, false);
+	assert_int_equal(exports_replace(&exports, fresh, 1), 0);
+	export_put(&exports, fresh[0]);
+	expect_list(after, 2);
+
+	/* A second default: nothing has changed. */
+	assert_int_equal(ram_disk_open(pool, "a", &d), 0);
+	fresh[0] = export_new(&exports, d, &by_default, false);
+	assert_int_equal(ram_disk_open(pool, "b", &d), 0);
+	fresh[1] = export_new(&exports, d, &by_default, false);
+	assert_int_equal(exports_replace(&exports, fresh, 2), -EEXIST);
+	expect_list(after, 2);
+	export_put(&exports, fresh[0]);
+	export_put(&exports, fresh[1]);
+
+	/* A section of the same name takes it over. */
+	assert_int_equal(ram_disk_open(pool, "c", &d), 0);
+	fresh[0] = export_new(&exports, d, NULL, false);
+	assert_int_equal(exports_replace(&exports, fresh, 1), 0);
+	export_put(&exports, fresh[0]);
+	expect_list(after + 1, 1);
+	assert_int_equal(exports_replace(&exports, NULL, 0), 0);
+	expect_list(NULL, 0);
+}
+
+static void *visit(void *arg)
+{
+	struct export *e, **all;
+	unsigned count;
+
+	(void)arg;
+	for (int i = 0; i < 2000; i++) {
+		if (exports_enter(&exports, "a", &e) == 0)
+			export_leave(&exports, e);
+		else
+			export_put(&exports, e);
+		all = exports_all(&exports, &count);
+		exports_free(&exports, all, count);
+		export_put(&exports, exports_get(&exports, ""));
+	}
+	return NULL;
+}
+
+static void *change(void *arg)
+{
+	const struct config_export some = {.max_connections = 1};
+	struct export *fresh;
+	struct ram_disk *d;
+	struct ram_why why;
+
+	for (int i = 0; i < 2000; i++) {
+		if (ram_disk_open(pool, "a", &d))
+			return arg;
+		switch (i % 3) {
+		case 0:
+			if (exports_publish(&exports, d, &some, false, &why))
+				return arg;
+			break;
+		case 1:
+			exports_withdraw_unused(&exports, "a", i % 2);
+			ram_disk_put(d);
+			break;
+		case 2:
+			fresh = export_new(&exports, d, NULL, false);
+			if (!fresh || exports_replace(&exports, &fresh, 1))
+				return arg;
+			export_put(&exports, fresh);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void threads(void **state)
+{
+	pthread_t thread[6];
+	struct export *e;
+	void *wrong;
+
+	(void)state;
+	publish("a", NULL, false);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL,
+						i < 2 ? change : visit, pool),
+				 0);
+	for (int i = 0; i < 6; i++) {
+		pthread_join(thread[i], &wrong);
+		assert_null(wrong);
+	}
+	publish("a", NULL, false);
+	e = exports_get(&exports, "a");
+	assert_int_equal(export_connections(e), 0);
+	assert_int_equal(export_writers(e), 0);
+	export_put(&exports, e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names, begin, end),
+		cmocka_unit_test_setup_teardown(places, begin, end),
+		cmocka_unit_test_setup_teardown(by_command, begin, end),
+		cmocka_unit_test_setup_teardown(threads, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
