@@ -16,6 +16,7 @@ perl                 pod2man for the manual page
 nbdkit               serves the plugin
 nbdkit-plugin-dev    nbdkit-plugin.h
 libevent-dev         the event loop of nbdramd
+libjansson-dev       what nbdramctl and nbdramd say to each other
 libsystemd-dev       nbdramd tells the service manager when it is ready
 '
 

@@ -8,14 +8,17 @@
 # peer [ARGUMENT...]: run the Python program on standard input with all of
 # peer.py, for the server at $uri. In it: args, the arguments; uri; pid, the
 # server's process; server, "nbdramd" or "nbdkit"; nbdkit(KEY), see below;
-# slow, true if the server is slow because of a sanitizer; scale.
+# slow, true if the server is slow because of a sanitizer; scale; and all of
+# control.py, for the server at $control.
 peer()
 {
-	NBD_URI=${uri:-} tcp_uri=${tcp_uri:-} PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+	NBD_URI=${uri:-} tcp_uri=${tcp_uri:-} PYTHONDONTWRITEBYTECODE=1 \
+		NBDRAM_CONTROL=${control:-} NBDRAMCTL=$nbdramctl "$python" -c '
 import sys
 sys.path[:0] = sys.argv[1:3]
 import socket
 from peer import *
+from control import *
 from nbdkit_differs import DIFFERS
 uri = os.environ["NBD_URI"]
 server, pid, slow, args = (sys.argv[3], sys.argv[4], bool(sys.argv[5]),

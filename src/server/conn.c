@@ -121,6 +121,7 @@ void conn_new(struct worker *w, struct arrival *a)
 	}
 	c->worker = w;
 	c->id = a->id;
+	c->began = now_msec();
 	c->address = a->address;
 	c->local = a->local;
 	c->state = CONN_HANDSHAKE;
@@ -137,6 +138,7 @@ void conn_new(struct worker *w, struct arrival *a)
 		     on_writable, c);
 	TAILQ_INSERT_TAIL(&w->conns, c, link);
 	atomic_fetch_add(&w->server->unfinished, 1);
+	stats_add(&w->stats, STAT_CONNECTIONS, 1);
 	free(a);
 	worker_need_tick(w);
 	log_debug("%llu %s: connected", (unsigned long long)c->id, c->peer);

@@ -66,7 +66,10 @@ struct conn {
 	const char *why;    /* it has to end */
 
 	uint64_t id;
-	uint64_t deadline; /* msec: of the handshake, or of draining */
+	uint64_t began; /* msec */
+	uint64_t requests;
+	uint64_t read, written; /* bytes of the disk */
+	uint64_t deadline;	/* msec: of the handshake, or of draining */
 	char *peer;
 	struct address address;
 	bool local; /* a Unix socket */

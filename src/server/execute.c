@@ -40,6 +40,7 @@ int execute_error(struct conn *c, const struct proto_request *request,
 	uint8_t head[PROTO_REPLY_MAX];
 	size_t len = proto_put_error(&c->terms, request, error, text, head);
 
+	stats_add(&c->worker->stats, STAT_ERRORS, 1);
 	return queue_head(c, head, len, 0, 0);
 }
 
@@ -94,6 +95,8 @@ static int read_chunks(struct conn *c, const struct proto_request *request)
 
 static int execute_read(struct conn *c, const struct proto_request *request)
 {
+	c->read += request->length;
+	stats_add(&c->worker->stats, STAT_READ, request->length);
 	if (c->terms.replies == PROTO_SIMPLE ||
 	    request->flags & NBD_CMD_FLAG_DF)
 		return put_data(c, request, request->length, request->offset,

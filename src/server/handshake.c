@@ -49,6 +49,7 @@ static void refuse(struct conn *c, uint32_t rep, const char *text)
 	log_escape(l->name, l->name_len, clean, sizeof(clean));
 	log_info("%llu %s: %s \"%s\": %s", (unsigned long long)c->id, c->peer,
 		 l->option, clean, text);
+	stats_add(&c->worker->stats, STAT_REFUSED, 1);
 	proto_handshake_refuse(c->handshake, rep, text);
 }
 

@@ -103,6 +103,7 @@ static void welcome(struct server *s, int fd,
 		log_warning("%u connections are open, the most there may be; "
 			    "one more is turned away (max-connections)",
 			    atomic_load(&s->connections));
+		stats_add(&s->stats, STAT_TURNED_AWAY, 1);
 		close(fd);
 		return;
 	}
@@ -112,6 +113,7 @@ static void welcome(struct server *s, int fd,
 			    "most there may be; one more is turned away "
 			    "(max-per-address)",
 			    s->config->max_per_address);
+		stats_add(&s->stats, STAT_TURNED_AWAY, 1);
 		close(fd);
 		return;
 	}

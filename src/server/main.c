@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "control-socket.h"
 #include "disks.h"
 #include "hostmem.h"
 #include "server-limits.h"
@@ -166,6 +167,26 @@ static int open_listeners(struct server *s, struct event_base *base)
 	return error;
 }
 
+/* For nbdramctl. One that was not asked for may be missing: a second server on
+ * this host, or a user's, has no place for it. */
+static int open_control(struct server *s, struct event_base *base,
+			struct control_socket **control)
+{
+	struct ram_why why;
+
+	*control = control_socket_open(s, base, &why);
+	if (*control)
+		return 0;
+	if (s->config->control_asked) {
+		log_error("control socket: %s", why.text);
+		return -EINVAL;
+	}
+	log_warning("no control socket, nbdramctl cannot be used: %s; -s names "
+		    "another",
+		    why.text);
+	return 0;
+}
+
 /* Listen, say so, wait for the end. 0, or 1 when it could not begin. */
 static int serve(struct server *s, struct event_base *base)
 {
@@ -173,19 +194,23 @@ static int serve(struct server *s, struct event_base *base)
 	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
 	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
 	struct event *dog = watchdog(base);
+	struct control_socket *control = NULL;
 	int result = EXIT_FAILURE;
 
 	if (open_listeners(s, base) == 0 && term && intr && hup &&
-	    start_workers(s) == 0) {
+	    open_control(s, base, &control) == 0 && start_workers(s) == 0) {
 		event_add(term, NULL);
 		event_add(intr, NULL);
 		event_add(hup, NULL);
 		listeners_commit(s->listeners, NULL, NULL);
+		if (control)
+			control_socket_start(control);
 		sd_notify(0, "READY=1");
 		event_base_dispatch(base);
 		result = EXIT_SUCCESS;
 	}
 	listeners_close(s->listeners);
+	control_socket_close(control);
 	stop_workers(s);
 	if (term)
 		event_free(term);
@@ -243,7 +268,9 @@ static int run(struct options *o)
 		log_error("cannot make an event loop");
 		return result;
 	}
+	server.began = now_msec();
 	pthread_mutex_init(&server.config_lock, NULL);
+	pthread_mutex_init(&server.change_lock, NULL);
 	limits_apply(&server);
 	server.socket_memory = socket_memory();
 	addresses_init(&server.addresses);
@@ -256,6 +283,7 @@ static int run(struct options *o)
 	event_base_free(base);
 	sessions_destroy(&server.sessions);
 	addresses_destroy(&server.addresses);
+	pthread_mutex_destroy(&server.change_lock);
 	pthread_mutex_destroy(&server.config_lock);
 	return result;
 }

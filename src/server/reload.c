@@ -295,8 +295,11 @@ int server_reload(struct server *server, struct reload_report *report)
 
 	memset(report, 0, sizeof(*report));
 	error = config_load(server->sources, &config, &report->errors);
-	if (!error)
+	if (!error) {
+		pthread_mutex_lock(&server->change_lock);
 		error = change(server, &config, report);
+		pthread_mutex_unlock(&server->change_lock);
+	}
 	config_free(&config);
 	return error;
 }
@@ -334,23 +337,30 @@ static void log_lines(enum log_level level, const struct config_errors *lines)
 		log_line(level, "reload: and %u more", lines->more);
 }
 
-void server_reload_logged(struct server *server)
+int server_reload_told(struct server *server, struct reload_report *report)
 {
-	struct reload_report report;
 	int error;
 
 	tell_systemd();
-	error = server_reload(server, &report);
-	log_lines(LOG_INFO, &report.changes);
-	log_lines(LOG_ERROR, &report.errors);
-	if (error && report.errors.count == 0)
+	error = server_reload(server, report);
+	log_lines(LOG_INFO, &report->changes);
+	log_lines(LOG_ERROR, &report->errors);
+	if (error && report->errors.count == 0)
 		log_error("reload: %s", strerror(-error));
 	if (error)
 		log_text(LOG_ERROR, "reload: nothing was changed");
-	else if (report.changes.count == 0)
+	else if (report->changes.count == 0)
 		log_text(LOG_INFO, "reload: done, nothing is different");
 	else
 		log_text(LOG_INFO, "reload: done");
-	reload_report_free(&report);
 	sd_notify(0, "READY=1");
+	return error;
+}
+
+void server_reload_logged(struct server *server)
+{
+	struct reload_report report;
+
+	server_reload_told(server, &report);
+	reload_report_free(&report);
 }

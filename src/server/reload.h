@@ -20,7 +20,10 @@ struct reload_report {
 int server_reload(struct server *server, struct reload_report *report);
 void reload_report_free(struct reload_report *report);
 
-/* The same with the report in the log; for SIGHUP. */
+/* The same with the report in the log too, and told to the service manager. */
+int server_reload_told(struct server *server, struct reload_report *report);
+
+/* The same for SIGHUP: nobody else wants the report. */
 void server_reload_logged(struct server *server);
 
 #endif

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "exports.h"
 #include "sessions.h"
+#include "stats.h"
 #include "store.h"
 
 struct worker;
@@ -32,12 +33,18 @@ struct server {
 	struct config *config;
 	pthread_mutex_t config_lock;
 
+	/* Held by whoever changes disks or what is exported: commands and
+	 * reloads, one at a time. Taken before all other locks. */
+	pthread_mutex_t change_lock;
+
 	/* The main thread's. */
+	struct stats stats;
 	const struct config_sources *sources; /* where it came from */
 	struct listeners *listeners;
 	unsigned max_connections; /* in force now */
 
 	/* Fixed before workers start. */
+	uint64_t began; /* msec, of now_msec() */
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;

@@ -74,8 +74,10 @@ static void payload_free(struct conn *c, struct payload *payload)
 static void stall(struct conn *c)
 {
 	/* Since the first time, however often it is tried. */
-	if (!c->stalled_since)
+	if (!c->stalled_since) {
 		c->stalled_since = now_msec();
+		stats_add(&c->worker->stats, STAT_WAITS, 1);
+	}
 	c->stalled = true;
 	conn_wait(c);
 }
@@ -135,6 +137,7 @@ static int park(struct conn *c, const struct proto_request *request,
 	*c->parked_end = p;
 	c->parked_end = &p->next;
 	c->parked_count++;
+	stats_add(&c->worker->stats, STAT_WAITS, 1);
 	conn_wait(c);
 	return 0;
 }
@@ -176,6 +179,10 @@ void stream_drop(struct conn *c)
 static int answer(struct conn *c, const struct proto_request *request,
 		  int error)
 {
+	if (!error && request->command == NBD_CMD_WRITE) {
+		c->written += request->length;
+		stats_add(&c->worker->stats, STAT_WRITTEN, request->length);
+	}
 	error = error ? execute_error(c, request, error,
 				      error == -ENOSPC ? "the memory of the "
 							 "pool is used up"
@@ -413,6 +420,13 @@ static int use_discard(struct conn *c, size_t n, size_t *used)
 
 /* -------------------------------------------------------------- requests */
 
+/* Once for each request, however often its header is looked at. */
+static void count_request(struct conn *c)
+{
+	c->requests++;
+	stats_command(&c->worker->stats, c->request.command);
+}
+
 static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 		       size_t *used)
 {
@@ -425,10 +439,12 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 			stall(c);
 			return 1;
 		}
+		count_request(c);
 		*used += c->request.payload;
 		return answer(c, &c->request,
 			      error == -EAGAIN ? -ENOSPC : error);
 	}
+	count_request(c);
 	c->state = CONN_PAYLOAD;
 	c->late = false;
 	c->moved = now_msec();
@@ -439,6 +455,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 
 static int begin_discard(struct conn *c, int error, const char *text)
 {
+	count_request(c);
 	c->state = CONN_DISCARD;
 	c->payload_left = c->request.payload;
 	c->error = error;
@@ -450,8 +467,10 @@ static int begin_discard(struct conn *c, int error, const char *text)
 static int run(struct conn *c)
 {
 	uint64_t cursor = 0;
-	int error = execute_request(c, &c->request, &cursor);
+	int error;
 
+	count_request(c);
+	error = execute_request(c, &c->request, &cursor);
 	if (not_now(c, error))
 		return park(c, &c->request, NULL, cursor);
 	if (error == -EAGAIN || error == -ENOSPC)
@@ -484,8 +503,10 @@ static int use_request(struct conn *c, const uint8_t *buf, size_t n,
 		return stream_end(c, text);
 	if (error && r->payload > 0)
 		return begin_discard(c, error, text);
-	if (error)
+	if (error) {
+		count_request(c);
 		return execute_error(c, r, error, text) ? out_of_memory(c) : 0;
+	}
 	if (r->command == NBD_CMD_WRITE) {
 		error = begin_write(c, buf + header, n - header, used);
 		if (error == 1)
@@ -500,10 +521,12 @@ static int use_request(struct conn *c, const uint8_t *buf, size_t n,
 		*used += r->payload;
 		error = proto_parse_status(&c->terms, buf + header, size, r,
 					   &text);
-		if (error)
+		if (error) {
+			count_request(c);
 			return execute_error(c, r, error, text)
 				       ? out_of_memory(c)
 				       : 0;
+		}
 	}
 	return run(c);
 }

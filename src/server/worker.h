@@ -59,6 +59,9 @@ struct worker {
 	_Atomic bool stop;
 	_Atomic uint32_t load; /* connections; read by the main thread */
 
+	/* Changed by this thread only. */
+	struct stats stats;
+
 	/* This thread only. */
 	struct event *wake_event, *tick_event;
 	struct ram_thread *ram;

@@ -35,6 +35,7 @@ struct ram_pool {
 	_Alignas(64) _Atomic uint64_t epoch;
 	_Atomic uint32_t owners; /* the last owner number given away */
 	_Atomic uint64_t refusals;
+	_Atomic uint64_t scrubs; /* names of their snapshots */
 
 	pthread_mutex_t cold_mutex; /* one write through the file at a time */
 

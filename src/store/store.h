@@ -112,6 +112,24 @@ void ram_pool_tidy(struct ram_pool *pool);
  * nothing else uses the pool meanwhile. 0, or -EINVAL and why. */
 int ram_pool_check(struct ram_pool *pool, struct ram_why *why);
 
+struct ram_scrub {
+	uint64_t disks, done; /* how many there are; of them, looked at */
+	uint64_t bytes;	      /* data and tables found so far */
+};
+
+/* Look while the pool is in use whether it is sound: walk each disk as it is at
+ * one moment (a temporary snapshot, which is gone afterwards), and compare uses
+ * with counts. Takes 8 bytes of memory for each block in use. stop(arg, so far)
+ * is asked again and again, with no lock held; true ends it. Blocks;
+ * any thread outside every epoch.
+ * -EINVAL     it is damaged; why says what and where
+ * -ECANCELED  stop() said so
+ * -ENOSPC     the pool has become full, and writers need what we held
+ * -ENOMEM */
+int ram_pool_scrub(struct ram_pool *pool,
+		   bool (*stop)(void *arg, const struct ram_scrub *so_far),
+		   void *arg, struct ram_scrub *result, struct ram_why *why);
+
 /* Register a thread. wake (may be NULL) is called with arg when a call that
  * answered -EAGAIN is worth repeating: from any thread, with locks of the store
  * held, so it must only post a message. 0 or -ENOMEM. */

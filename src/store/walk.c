@@ -145,7 +145,7 @@ static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 	}
 	if (!meet(t, entry, level, index))
 		return 0;
-	if ((level > 0 || t->visit) && !holds_memory(t, entry))
+	if ((level > 0 || t->visit) && !w->stopped && !holds_memory(t, entry))
 		return 0;
 	if (level > 0)
 		return walk_table(t, entry, level, index);
@@ -193,6 +193,8 @@ static int walk_table(struct tree_walk *t, uint64_t block, unsigned level,
 	unsigned i;
 	int error = 0;
 
+	if (level == 1 && t->w->stopped && t->w->stopped(t->w))
+		return -ECANCELED;
 	for (i = 0; level == 1 && i < TABLE_ENTRIES && !error; i++) {
 		value = atomic_load_explicit(&entry[i], memory_order_relaxed);
 		if (!walk_data(t, value, index + i))
@@ -333,7 +335,8 @@ void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
 	};
 
 	memcpy(name, image->name, image->name_len);
-	walk_entry(&t, root_entry(image->root), root_level(image->root), 0);
+	if (walk_entry(&t, root_entry(image->root), root_level(image->root), 0))
+		return; /* stopped */
 	*fresh = t.fresh;
 	/* Without any fault so far all tables are sound enough to be followed,
 	 * those too that were walked on behalf of a relative. */

@@ -19,6 +19,11 @@ struct walk {
 	bool shared;	     /* some page was met twice */
 	struct ram_why *why; /* says what is damaged, in one line */
 	unsigned faults;     /* how many were found */
+	/* Asked at each leaf, if it is there: true ends the walk. Then also what
+	 * is walked is in use, so that its pages hold memory for sure, though
+	 * maybe not just now (swapped out). */
+	bool (*stopped)(struct walk *w);
+	void *arg;
 };
 
 /* Called for each slot that can be read; `image` lies in the pool. */

@@ -9,13 +9,15 @@ requires_command nm readelf
 util=$abs_top_builddir/src/util/.libs/libutil.a
 store=$abs_top_builddir/src/store/.libs/libstore.a
 proto=$abs_top_builddir/src/proto/.libs/libproto.a
-for lib in "$util" "$store" "$proto" "$plugin"; do
+control=$abs_top_builddir/src/control/.libs/libcontrol.a
+for lib in "$util" "$store" "$proto" "$control" "$plugin"; do
 	# libtool puts convenience libraries here or there.
 	[ -f "$lib" ] || [ -f "${lib/.libs\//}" ] || fail "$lib is missing"
 done
 [ -f "$util" ] || util=${util/.libs\//}
 [ -f "$store" ] || store=${store/.libs\//}
 [ -f "$proto" ] || proto=${proto/.libs\//}
+[ -f "$control" ] || control=${control/.libs\//}
 
 faults=0
 
@@ -41,15 +43,17 @@ must_not()
 	fi
 }
 
-for lib in "$util" "$store" "$proto"; do
+for lib in "$util" "$store" "$proto" "$control"; do
 	[ "$(undefined "$lib" | wc -l)" -gt 0 ] || fail "nm told nothing of $lib"
 	must_not "$lib" "uses sockets" \
 		'socket|socketpair|connect|bind|listen|accept4?|send(to|msg|mmsg|file)?|recv(from|msg|mmsg)?|shutdown|getaddrinfo|gethostby.*|[gs]etsockopt'
 	must_not "$lib" "prints or logs" \
 		'v?printf|v?fprintf|v?dprintf|f?puts|f?putc|putchar|fwrite|perror|psignal|v?syslog|openlog|v?warnx?|v?errx?|std(out|err)'
 	must_not "$lib" "ends the process" '_?exit|_Exit|quick_exit'
+	# jansson is for control alone.
+	[ "$lib" = "$control" ] || must_not "$lib" "needs jansson" 'json_.*'
 	must_not "$lib" "needs a foreign library" \
-		'event_.*|evbuffer_.*|bufferevent_.*|SSL_.*|BIO_.*|EVP_.*|ERR_.*|gnutls_.*|nbdkit_.*|nbd_.*|json_.*|ZSTD_.*|nl_.*|nla_.*|genl_.*|sd_.*'
+		'event_.*|evbuffer_.*|bufferevent_.*|SSL_.*|BIO_.*|EVP_.*|ERR_.*|gnutls_.*|nbdkit_.*|nbd_.*|ZSTD_.*|nl_.*|nla_.*|genl_.*|sd_.*'
 done
 
 # Bytes in, items out: one object is allocated, and nothing is waited for.

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See commands.h. */
+#include "commands.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "print.h"
+
+#define FORCE(text)            \
+	{                      \
+		"force", text, \
+	}
+
+const struct command commands[] = {
+	{"list",
+	 "",
+	 "all disks of the pool, and who is exported",
+	 {0},
+	 0,
+	 false,
+	 {0},
+	 print_list},
+	{"show",
+	 "[NAME]",
+	 "all about a disk; without NAME: about the server",
+	 {"name"},
+	 0,
+	 false,
+	 {"config", "write it as a section of the configuration"},
+	 print_show},
+	{"create",
+	 "NAME KEY=VALUE...",
+	 "make a disk and export it",
+	 {"name"},
+	 1,
+	 true,
+	 {0},
+	 print_notes},
+	{"delete",
+	 "NAME",
+	 "take a disk away, and all that is in it",
+	 {"name"},
+	 1,
+	 false,
+	 FORCE("disconnect its clients first"),
+	 print_notes},
+	{"resize",
+	 "NAME SIZE",
+	 "give a disk another size",
+	 {"name", "size"},
+	 2,
+	 false,
+	 {0},
+	 print_notes},
+	{"clone",
+	 "FROM TO [KEY=VALUE...]",
+	 "make a disk that begins as a copy of another",
+	 {"from", "to"},
+	 2,
+	 true,
+	 {0},
+	 print_notes},
+	{"snapshot",
+	 "NAME [AS]",
+	 "keep a disk as it is now",
+	 {"name", "as"},
+	 1,
+	 false,
+	 {0},
+	 print_name},
+	{"rollback",
+	 "NAME SNAPSHOT",
+	 "make a disk what its snapshot is",
+	 {"name", "snapshot"},
+	 2,
+	 false,
+	 FORCE("disconnect who may write to it first"),
+	 print_notes},
+	{"clients", "", "who is connected", {0}, 0, false, {0}, print_clients},
+	{"disconnect",
+	 "ID",
+	 "close a connection",
+	 {"id"},
+	 1,
+	 false,
+	 {0},
+	 print_notes},
+	{"stats",
+	 "",
+	 "what was done since the start",
+	 {0},
+	 0,
+	 false,
+	 {0},
+	 print_stats},
+	{"reload",
+	 "",
+	 "read the configuration again",
+	 {0},
+	 0,
+	 false,
+	 {0},
+	 print_reload},
+	{"check",
+	 "",
+	 "look whether the pool is sound",
+	 {0},
+	 0,
+	 false,
+	 {0},
+	 print_check},
+};
+const unsigned command_count = ARRAY_SIZE(commands);
+
+const struct command *command_find(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < command_count; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+#define WORD_MOST 16
+
+/* How many letters are to be changed, added or left out. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[WORD_MOST + 1], corner, above, i, j;
+	size_t la = strlen(a), lb = strlen(b);
+
+	if (la > WORD_MOST || lb > WORD_MOST)
+		return WORD_MOST;
+	for (j = 0; j <= lb; j++)
+		row[j] = j;
+	for (i = 1; i <= la; i++) {
+		corner = row[0];
+		row[0] = i;
+		for (j = 1; j <= lb; j++) {
+			above = row[j];
+			corner += a[i - 1] != b[j - 1];
+			row[j] =
+				min_u64(corner, min_u64(above, row[j - 1]) + 1);
+			corner = above;
+		}
+	}
+	return row[lb];
+}
+
+const char *command_like(const char *name)
+{
+	const char *best = NULL;
+	unsigned least = 3, now, i;
+
+	for (i = 0; i < command_count; i++) {
+		now = distance(name, commands[i].name);
+		if (now < least) {
+			least = now;
+			best = commands[i].name;
+		}
+	}
+	return best;
+}

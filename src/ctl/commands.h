@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All commands, in one table: the command line, --help, the completion and the
+ * test of the manual page read it. */
+#ifndef NBDRAM_CTL_COMMANDS_H
+#define NBDRAM_CTL_COMMANDS_H
+
+#include "control.h"
+
+#define ARGUMENTS_MOST 2
+
+struct flag {
+	const char *name; /* without the dashes: also the member sent */
+	const char *help;
+};
+
+struct command {
+	const char *name;
+	const char *synopsis; /* what follows the name */
+	const char *help;     /* one line */
+	/* Arguments in their order: as which members they are sent. */
+	const char *arguments[ARGUMENTS_MOST];
+	int least;	  /* how many of them must be there */
+	bool keys;	  /* KEY=VALUE may follow */
+	struct flag flag; /* that it knows; name NULL: none */
+	/* Show the result. -ENOMEM. */
+	int (*print)(struct json_t *result);
+};
+
+extern const struct command commands[];
+extern const unsigned command_count;
+
+/* NULL: there is no such command. */
+const struct command *command_find(const char *name);
+
+/* The known name that is most like it, or NULL. */
+const char *command_like(const char *name);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that make and resize disks: create, clone, snapshot, resize.
+ * One at a time, and not while a reload is under way (server.change_lock): the
+ * work of each is short. See commands.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "commands.h"
+#include "parse.h"
+
+/* ---------------------------------------------------------------- helpers */
+
+/* What config.h has found, as the failure of the call. */
+static int fail_config(struct call *call, struct config_errors *errors)
+{
+	if (errors->count > 0)
+		call_fail(call, "usage", "%s", errors->lines[0]);
+	else
+		call_no_memory(call);
+	config_errors_free(errors);
+	return -1;
+}
+
+/* One KEY=VALUE. */
+static int set_key(struct call *call, struct config_export *e, const char *text,
+		   struct config_errors *errors)
+{
+	CLEANUP_FREE char *word = NULL;
+	char *equals;
+	size_t len;
+
+	word = text ? control_name_read(text, &len) : NULL;
+	equals = word ? strchr(word, '=') : NULL;
+	if (!equals) {
+		call_fail(call, "usage", "%s: \"keys\" are strings KEY=VALUE",
+			  e->where);
+		return -1;
+	}
+	*equals = 0;
+	return config_export_set(e, word, equals + 1, errors)
+		       ? fail_config(call, errors)
+		       : 0;
+}
+
+/* The settings of a new export: those in "keys". Free them after 0. */
+static int read_settings(struct call *call, const char *name,
+			 struct config_export *e)
+{
+	const struct json_t *keys = control_member(call->request.args, "keys");
+	struct config_errors errors = {0};
+	size_t i;
+
+	if (config_export_init(e, name, call->command->name, &errors))
+		return fail_config(call, &errors);
+	for (i = 0; i < control_count(keys); i++) {
+		if (set_key(call, e, control_text(control_at(keys, i), NULL),
+			    &errors)) {
+			config_export_free(e);
+			return -1;
+		}
+	}
+	if (config_export_check(e, &errors)) {
+		config_export_free(e);
+		return fail_config(call, &errors);
+	}
+	config_errors_free(&errors);
+	return 0;
+}
+
+int call_open_disk(struct call *call, const char *name, struct ram_disk **disk)
+{
+	if (ram_disk_open(call->server->pool, name, disk) == 0)
+		return 0;
+	return call_fail(call, "not-found", "%s: there is no such disk",
+			 shown(name));
+}
+
+uint64_t call_configured(struct server *s, const char *name, char *where,
+			 size_t size)
+{
+	const struct config_export *e;
+	uint64_t result = 0;
+	unsigned i;
+
+	*where = 0;
+	pthread_mutex_lock(&s->config_lock);
+	for (i = 0; i < s->config->export_count; i++) {
+		e = &s->config->exports[i];
+		if (strcmp(e->name, name) != 0)
+			continue;
+		snprintf(where, size, "%s", e->where);
+		result = e->size;
+	}
+	pthread_mutex_unlock(&s->config_lock);
+	return result;
+}
+
+/* What went wrong when a disk was made. */
+static int fail_made(struct call *call, const char *name, int error)
+{
+	struct ram_usage usage;
+
+	switch (error) {
+	case -EEXIST:
+		return call_fail(call, "exists",
+				 "%s: there is a disk of this name already",
+				 shown(name));
+	case -ENOSPC:
+		ram_pool_usage(call->server->pool, &usage);
+		return call_fail(call, "no-space",
+				 "%s: the pool of %" PRIu64 " MiB, of which "
+				 "%" PRIu64 " MiB are in use, has not got the "
+				 "memory for it",
+				 shown(name), usage.size >> 20,
+				 usage.held >> 20);
+	case -EINVAL:
+		return call_fail(call, "usage",
+				 "%s: no disk can have this name or size",
+				 shown(name));
+	}
+	return call_fail(call, "failed", "%s: cannot be made: %s", shown(name),
+			 strerror(-error));
+}
+
+/* Export a disk that has just been made, or take it away again. Takes the
+ * handle over. */
+static int publish(struct call *call, struct ram_disk *disk,
+		   const struct config_export *e)
+{
+	struct ram_why why;
+	int error;
+
+	error = exports_publish(&call->server->exports, disk, e, true, &why);
+	if (!error)
+		return 0;
+	ram_disk_delete(disk);
+	ram_disk_put(disk);
+	return call_fail(call, error == -EEXIST ? "exists" : "failed", "%s",
+			 why.text);
+}
+
+/* --------------------------------------------------------- create, clone */
+
+static int create(struct call *call, const struct config_export *e)
+{
+	struct ram_disk_spec spec = {
+		.name = e->name,
+		.size = e->size,
+		.fixed = e->fixed,
+		.quota = e->quota,
+		.guarantee = e->guarantee,
+		.state = RAM_MAKING,
+	};
+	struct ram_disk *disk;
+	int error;
+
+	if (e->size == 0)
+		return call_fail(call, "usage",
+				 "create %s: how large? As in size=16G",
+				 shown(e->name));
+	error = ram_disk_create(call->server->pool, &spec, &disk);
+	return error ? fail_made(call, e->name, error) : publish(call, disk, e);
+}
+
+int command_create(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	struct config_export e;
+	int error;
+
+	if (!name || read_settings(call, name, &e))
+		return -1;
+	pthread_mutex_lock(&call->server->change_lock);
+	error = create(call, &e);
+	pthread_mutex_unlock(&call->server->change_lock);
+	config_export_free(&e);
+	return error;
+}
+
+/* A copy of `from`, exported. flags: of ram_disk_clone(). */
+static int make_clone(struct call *call, const char *from,
+		      const struct config_export *e, unsigned flags)
+{
+	struct ram_disk_spec spec = {
+		.name = e->name,
+		.fixed = e->fixed,
+		.quota = e->quota,
+		.guarantee = e->guarantee,
+		.state = RAM_MAKING,
+	};
+	struct ram_disk *source, *disk;
+	int error;
+
+	if (call_open_disk(call, from, &source))
+		return -1;
+	error = ram_disk_clone(source, &spec, flags, &disk);
+	ram_disk_put(source);
+	return error ? fail_made(call, e->name, error) : publish(call, disk, e);
+}
+
+int command_clone(struct call *call)
+{
+	CLEANUP_FREE char *from = call_name(call, "from");
+	CLEANUP_FREE char *to = from ? call_name(call, "to") : NULL;
+	struct config_export e;
+	int error = -1;
+
+	if (!to || read_settings(call, to, &e))
+		return -1;
+	if (e.size > 0) {
+		call_fail(call, "usage",
+			  "clone %s: a clone has the size of what it is made "
+			  "of; resize it afterwards",
+			  shown(to));
+	} else {
+		pthread_mutex_lock(&call->server->change_lock);
+		error = make_clone(call, from, &e, 0);
+		pthread_mutex_unlock(&call->server->change_lock);
+	}
+	config_export_free(&e);
+	return error;
+}
+
+/* -------------------------------------------------------------- snapshot */
+
+/* NAME@20260131T235959, in UTC, with a number behind it when two are made in one
+ * second. NULL: no memory. */
+static char *dated(struct call *call, const char *name)
+{
+	time_t now = time(NULL);
+	struct ram_disk *disk;
+	char date[32], *text;
+	struct tm tm;
+	unsigned i;
+
+	gmtime_r(&now, &tm);
+	strftime(date, sizeof(date), "%Y%m%dT%H%M%S", &tm);
+	if (asprintf(&text, "%s@%s", name, date) < 0)
+		return NULL;
+	for (i = 2; ram_disk_open(call->server->pool, text, &disk) == 0; i++) {
+		ram_disk_put(disk);
+		free(text);
+		if (asprintf(&text, "%s@%s-%u", name, date, i) < 0)
+			return NULL;
+	}
+	return text;
+}
+
+static int snapshot(struct call *call, const char *name, const char *as)
+{
+	struct config_errors errors = {0};
+	struct config_export e;
+	int error;
+
+	if (config_export_init(&e, as, call->command->name, &errors))
+		return fail_config(call, &errors);
+	config_errors_free(&errors);
+	e.readonly = true;
+	error = make_clone(call, name, &e, RAM_SNAPSHOT);
+	if (!error)
+		control_put_name(&call->out, "name", as, strlen(as));
+	config_export_free(&e);
+	return error;
+}
+
+int command_snapshot(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *as = NULL;
+	bool named = call_has(call, "as");
+	int error = -1;
+
+	if (!name)
+		return -1;
+	pthread_mutex_lock(&call->server->change_lock);
+	as = named ? call_name(call, "as") : dated(call, name);
+	if (as)
+		error = snapshot(call, name, as);
+	else if (!named)
+		call_no_memory(call);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}
+
+/* ---------------------------------------------------------------- resize */
+
+static int resize(struct call *call, const char *name, uint64_t size)
+{
+	struct ram_disk *disk;
+	char where[300];
+	uint64_t said;
+	int error;
+
+	if (call_open_disk(call, name, &disk))
+		return -1;
+	error = ram_disk_resize(disk, size);
+	ram_disk_put(disk);
+	if (error == -EBUSY)
+		return call_fail(call, "in-use",
+				 "%s: has data behind %" PRIu64
+				 " bytes; trim it first",
+				 shown(name), size);
+	if (error == -EROFS)
+		return call_fail(call, "read-only",
+				 "%s: is a snapshot, which never changes",
+				 shown(name));
+	if (error == -ENOSPC)
+		return call_fail(
+			call, "no-space",
+			"%s: the pool has not got the memory that this "
+			"size is to be guaranteed",
+			shown(name));
+	if (error)
+		return call_fail(call, "failed", "%s: cannot be resized: %s",
+				 shown(name), strerror(-error));
+	said = call_configured(call->server, name, where, sizeof(where));
+	if (said > 0 && said != size)
+		call_note(call,
+			  "%s says size = %" PRIu64 ": change it there too, "
+			  "or the next start or reload does that again",
+			  where, said);
+	return 0;
+}
+
+int command_resize(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *text = name ? call_name(call, "size") : NULL;
+	uint64_t size;
+	int error;
+
+	if (!text)
+		return -1;
+	if (parse_size(text, &size) || size == 0)
+		return call_fail(call, "usage",
+				 "%s: is no size of a disk; 64K, 512M, 16G are",
+				 shown(text));
+	pthread_mutex_lock(&call->server->change_lock);
+	error = resize(call, name, size);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that take away what a disk holds, and so ask first who uses it:
+ * delete, rollback. As commands-disks.c, one at a time. See commands.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "clients.h"
+#include "commands.h"
+
+/* Clients that have it open although it is in no list any more. */
+static unsigned leftover(struct server *s, const struct ram_disk *disk,
+			 bool writers)
+{
+	const struct export_use *use;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&s->exports.lock);
+	for (use = s->exports.uses; use; use = use->next)
+		if (use->disk == disk)
+			n += writers ? use->writers : use->connections;
+	pthread_mutex_unlock(&s->exports.lock);
+	return n;
+}
+
+static int fail_open(struct call *call, const char *name, unsigned n,
+		     bool writers)
+{
+	return call_fail(call, "in-use",
+			 "%s: %u clients have it open%s; --force disconnects "
+			 "them first",
+			 shown(name), n, writers ? " for writing" : "");
+}
+
+/* See to it that nobody has it open (`writers`: for writing), and that nobody
+ * comes before the export is put back. *e: the export that was taken out of the
+ * list, counted, or NULL if there was none. */
+static int seclude(struct call *call, struct ram_disk *disk, const char *name,
+		   bool writers, struct export **e)
+{
+	bool force = control_truth(call->request.args, "force");
+	struct exports *exports = &call->server->exports;
+	unsigned closed, n;
+	int error = 0;
+
+	*e = exports_get(exports, name);
+	if (*e && exports_withdraw_unused(exports, name, writers) == -EBUSY) {
+		if (!force) {
+			n = writers ? export_writers(*e)
+				    : export_connections(*e);
+			export_put(exports, *e);
+			return fail_open(call, name, n, writers);
+		}
+		exports_withdraw(exports, name);
+	}
+	n = leftover(call->server, disk, writers);
+	if (n > 0 && force)
+		error = clients_disconnect_export(call->server, name, &closed);
+	else if (n > 0)
+		error = -EBUSY;
+	if (!error)
+		return 0;
+	if (error == -EBUSY)
+		fail_open(call, name, n, writers);
+	else
+		call_no_memory(call);
+	if (*e && exports_restore(exports, *e))
+		export_put(exports, *e);
+	return -1;
+}
+
+static int delete_disk(struct call *call, const char *name)
+{
+	struct exports *exports = &call->server->exports;
+	struct ram_disk *disk;
+	struct export *e;
+	char where[300];
+	int error;
+
+	if (call_open_disk(call, name, &disk))
+		return -1;
+	call_configured(call->server, name, where, sizeof(where));
+	if (*where) {
+		ram_disk_put(disk);
+		return call_fail(call, "configured",
+				 "%s: is in the configuration (%s); take it "
+				 "out there and reload, then delete it",
+				 shown(name), where);
+	}
+	if (seclude(call, disk, name, false, &e)) {
+		ram_disk_put(disk);
+		return -1;
+	}
+	error = ram_disk_delete(disk);
+	ram_disk_put(disk);
+	export_put(exports, e);
+	if (error)
+		return call_fail(call, "not-found",
+				 "%s: has been deleted meanwhile", shown(name));
+	return 0;
+}
+
+int command_delete(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	int error;
+
+	if (!name)
+		return -1;
+	pthread_mutex_lock(&call->server->change_lock);
+	error = delete_disk(call, name);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}
+
+/* Whether `from` is a snapshot of the same ancestor. */
+static int related(struct call *call, struct ram_disk *disk,
+		   struct ram_disk *from)
+{
+	struct ram_disk_info a, b;
+
+	ram_disk_info(disk, NULL, 0, &a);
+	ram_disk_info(from, NULL, 0, &b);
+	if (a.readonly)
+		return call_fail(call, "read-only",
+				 "%s: is a snapshot itself, which never "
+				 "changes",
+				 shown(a.name));
+	if (!b.readonly)
+		return call_fail(call, "usage",
+				 "%s: is no snapshot; to copy a disk as it is "
+				 "now, make a snapshot of it first",
+				 shown(b.name));
+	if (memcmp(a.origin, b.origin, sizeof(a.origin)) != 0)
+		return call_fail(call, "usage",
+				 "%s: is no snapshot of %s or of what that is "
+				 "a clone of",
+				 shown(b.name), shown(a.name));
+	return 0;
+}
+
+static int replace(struct call *call, struct ram_disk *disk,
+		   struct ram_disk *from, const char *name)
+{
+	struct exports *exports = &call->server->exports;
+	struct export *e;
+	int error;
+
+	if (related(call, disk, from) || seclude(call, disk, name, true, &e))
+		return -1;
+	error = ram_disk_replace(disk, from);
+	if (e && exports_restore(exports, e)) {
+		export_put(exports, e);
+		call_note(call, "%s: cannot be exported again; reload",
+			  shown(name));
+	}
+	if (error == -ENOSPC)
+		return call_fail(call, "no-space",
+				 "%s: the pool has not got the memory that it "
+				 "is to be guaranteed",
+				 shown(name));
+	if (error)
+		return call_fail(call, "failed",
+				 "%s: cannot be rolled back: %s", shown(name),
+				 strerror(-error));
+	return 0;
+}
+
+static int rollback(struct call *call, const char *name, const char *snapshot)
+{
+	struct ram_disk *disk, *from;
+	int error = -1;
+
+	if (call_open_disk(call, name, &disk))
+		return -1;
+	if (call_open_disk(call, snapshot, &from) == 0) {
+		error = replace(call, disk, from, name);
+		ram_disk_put(from);
+	}
+	ram_disk_put(disk);
+	return error;
+}
+
+int command_rollback(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *from = name ? call_name(call, "snapshot") : NULL;
+	int error;
+
+	if (!from)
+		return -1;
+	pthread_mutex_lock(&call->server->change_lock);
+	error = rollback(call, name, from);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that look: list, show. See commands.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "commands.h"
+#include "config-keys.h"
+#include "note.h"
+#include "worker.h"
+
+/* ------------------------------------------------------------------ list */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct export *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int same_name(const void *name, const void *e)
+{
+	return strcmp(name, (*(struct export *const *)e)->name);
+}
+
+/* A word or two for people. */
+static const char *state_text(const struct export *e, bool snapshot)
+{
+	if (snapshot)
+		return e ? "snapshot" : "snapshot, not exported";
+	if (!e)
+		return "not exported";
+	return e->readonly ? "exported, read-only" : "exported";
+}
+
+static void put_listed(struct call *call, const struct ram_disk_info *info,
+		       const struct export *e)
+{
+	struct control_writer *w = &call->out;
+
+	control_open(w, NULL, '{');
+	control_put_name(w, "name", info->name, strlen(info->name));
+	control_put_number(w, "size", info->size);
+	control_put_number(w, "held", info->held);
+	control_put_truth(w, "exported", e);
+	control_put_truth(w, "snapshot", info->readonly);
+	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
+	control_put_number(w, "clients", e ? export_connections(e) : 0);
+	control_put_text(w, "state", state_text(e, info->readonly));
+	control_close(w, '}');
+}
+
+/* 0; or the call has failed. */
+static int list_disks(struct call *call, struct export **all, unsigned count)
+{
+	struct ram_pool *pool = call->server->pool;
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	struct export **e;
+	uint64_t cursor = 0, done = 0;
+
+	while (!call_cancelled(call) &&
+	       ram_disk_next(pool, &cursor, &disk) == 0) {
+		ram_disk_info(disk, call->ram, RAM_INFO_USAGE, &info);
+		ram_disk_put(disk);
+		e = count > 0 ? bsearch(info.name, all, count, sizeof(*all),
+					same_name)
+			      : NULL;
+		put_listed(call, &info, e ? *e : NULL);
+		call_progress(call, "disks", ++done, 0);
+	}
+	return 0;
+}
+
+int command_list(struct call *call)
+{
+	struct exports *exports = &call->server->exports;
+	struct export **all;
+	unsigned count;
+	int error;
+
+	all = exports_all(exports, &count);
+	if (!all && count > 0)
+		return call_no_memory(call);
+	if (count > 0)
+		qsort(all, count, sizeof(*all), by_name);
+	control_open(&call->out, "disks", '[');
+	error = list_disks(call, all, count);
+	control_close(&call->out, ']');
+	exports_free(exports, all, count);
+	return error;
+}
+
+/* ------------------------------------------------------------- one disk */
+
+static const char *uuid_text(const uint8_t u[16], char buf[37])
+{
+	snprintf(buf, 37,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+		 "%02x%02x%02x%02x%02x%02x",
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
+		 u[10], u[11], u[12], u[13], u[14], u[15]);
+	return buf;
+}
+
+static void put_uuids(struct call *call, const struct ram_disk_info *info)
+{
+	static const uint8_t none[16];
+	struct control_writer *w = &call->out;
+	struct ram_disk_info parent;
+	struct ram_disk *disk;
+	uint64_t cursor = 0;
+	char buf[37];
+
+	control_put_text(w, "uuid", uuid_text(info->uuid, buf));
+	control_put_number(w, "generation", info->generation);
+	control_put_text(w, "origin", uuid_text(info->origin, buf));
+	if (memcmp(info->parent, none, sizeof(none)) == 0)
+		return;
+	control_put_text(w, "parent", uuid_text(info->parent, buf));
+	while (ram_disk_next(call->server->pool, &cursor, &disk) == 0) {
+		ram_disk_info(disk, NULL, 0, &parent);
+		ram_disk_put(disk);
+		if (memcmp(parent.uuid, info->parent, 16) != 0)
+			continue;
+		control_put_name(w, "parent-name", parent.name,
+				 strlen(parent.name));
+		return;
+	}
+}
+
+static void put_disk(struct call *call, const struct ram_disk_info *info,
+		     const struct export *e)
+{
+	struct control_writer *w = &call->out;
+	struct note note;
+
+	note_read(info->note, info->note_len, &note);
+	control_open(w, "disk", '{');
+	control_put_name(w, "name", info->name, strlen(info->name));
+	control_put_text(w, "state", state_text(e, info->readonly));
+	control_put_number(w, "size", info->size);
+	control_put_number(w, "held", info->held);
+	control_put_number(w, "own", info->own);
+	control_put_number(w, "shared", info->shared);
+	control_put_text(w, "alloc", info->fixed ? "fixed" : "thin");
+	if (info->quota > 0)
+		control_put_number(w, "quota", info->quota);
+	if (info->guarantee > 0)
+		control_put_number(w, "guarantee", info->guarantee);
+	control_put_truth(w, "exported", e);
+	control_put_truth(w, "snapshot", info->readonly);
+	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
+	control_put_truth(w, "default", e && e->is_default);
+	if (e && e->max_connections > 0)
+		control_put_number(w, "max-connections", e->max_connections);
+	control_put_number(w, "clients", e ? export_connections(e) : 0);
+	control_put_number(w, "writers", e ? export_writers(e) : 0);
+	control_put_text(w, "made",
+			 (e ? e->by_command : note.by_command)
+				 ? "command"
+				 : "configuration");
+	put_uuids(call, info);
+	control_close(w, '}');
+}
+
+/* Its section as the configuration has it. 0 and *text NULL: it has none. */
+static int configured_section(struct server *s, const char *name, char **text)
+{
+	struct config_export copy;
+	unsigned i;
+	int found = 0;
+
+	*text = NULL;
+	pthread_mutex_lock(&s->config_lock);
+	for (i = 0; i < s->config->export_count && !found; i++) {
+		if (strcmp(s->config->exports[i].name, name) == 0)
+			found = config_export_copy(&copy,
+						   &s->config->exports[i])
+					? -ENOMEM
+					: 1;
+	}
+	pthread_mutex_unlock(&s->config_lock);
+	if (found > 0) {
+		*text = config_write_export(&copy);
+		config_export_free(&copy);
+	}
+	return found < 0 ? found : 0;
+}
+
+/* What a section would have to say for the disk to be as it is. */
+static char *section_of(const struct ram_disk_info *info)
+{
+	struct note note;
+	struct config_export e;
+
+	note_read(info->note, info->note_len, &note);
+	note_settings(&note, &e);
+	e.name = (char *)info->name;
+	/* A snapshot has the size that it has. */
+	e.size = info->readonly ? 0 : info->size;
+	e.quota = info->quota;
+	e.fixed = info->fixed;
+	/* Of a fixed one it follows from its size. */
+	e.guarantee = info->fixed ? 0 : info->guarantee;
+	e.readonly = e.readonly || info->readonly;
+	return config_write_export(&e);
+}
+
+static int show_config(struct call *call, const struct ram_disk_info *info)
+{
+	CLEANUP_FREE char *text = NULL;
+
+	if (configured_section(call->server, info->name, &text))
+		return call_no_memory(call);
+	if (!text)
+		text = section_of(info);
+	if (!text)
+		return call_fail(call, "failed",
+				 "%s: this name cannot stand in a file",
+				 shown(info->name));
+	control_put_name(&call->out, "config", text, strlen(text));
+	return 0;
+}
+
+static int show_disk(struct call *call, const char *name)
+{
+	bool config = control_truth(call->request.args, "config");
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	struct export *e;
+
+	if (ram_disk_open(call->server->pool, name, &disk))
+		return call_fail(call, "not-found", "%s: there is no such disk",
+				 shown(name));
+	ram_disk_info(disk, call->ram, config ? 0 : RAM_INFO_USAGE, &info);
+	ram_disk_put(disk);
+	if (config)
+		return show_config(call, &info);
+	e = exports_get(&call->server->exports, name);
+	put_disk(call, &info, e);
+	export_put(&call->server->exports, e);
+	return 0;
+}
+
+/* ------------------------------------------------------------ the server */
+
+void put_pool(struct call *call)
+{
+	struct control_writer *w = &call->out;
+	struct ram_usage usage;
+
+	ram_pool_usage(call->server->pool, &usage);
+	control_open(w, "pool", '{');
+	control_put_number(w, "size", usage.size);
+	control_put_number(w, "held", usage.held);
+	control_put_number(w, "freed", usage.freed);
+	control_put_number(w, "guaranteed", usage.guaranteed);
+	control_put_number(w, "landing", usage.landing);
+	control_put_number(w, "landing-used", usage.landing_used);
+	control_put_number(w, "warm", usage.warm);
+	control_put_number(w, "backing", usage.backing);
+	control_put_number(w, "refusals", usage.refusals);
+	control_close(w, '}');
+}
+
+/* With config_lock. */
+static void put_keys(struct call *call, enum config_section section)
+{
+	struct control_writer *w = &call->out;
+	const struct config_key *keys;
+	unsigned count, i;
+	char *value;
+
+	keys = config_keys(section, &count);
+	for (i = 0; i < count; i++) {
+		value = config_key_text(&keys[i], call->server->config);
+		control_open(w, NULL, '{');
+		control_put_text(w, "section", config_section_words[section]);
+		control_put_text(w, "key", keys[i].name);
+		control_put_text(w, "value", value ? value : "");
+		control_close(w, '}');
+		free(value);
+	}
+}
+
+/* All exports of the configuration, as it has them. */
+static int show_all_config(struct call *call)
+{
+	struct server *s = call->server;
+	struct control_writer *w = &call->out;
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	uint64_t cursor = 0;
+	size_t len = 0;
+	FILE *file;
+	char *all = NULL, *text;
+	int error = 0;
+
+	file = open_memstream(&all, &len);
+	if (!file)
+		return call_no_memory(call);
+	while (!error && ram_disk_next(s->pool, &cursor, &disk) == 0) {
+		ram_disk_info(disk, NULL, 0, &info);
+		ram_disk_put(disk);
+		error = configured_section(s, info.name, &text);
+		if (!error && !text)
+			text = section_of(&info);
+		if (text)
+			fprintf(file, "%s%s", ftell(file) > 0 ? "\n" : "",
+				text);
+		free(text);
+	}
+	if (fclose(file) != 0 || error)
+		error = call_no_memory(call);
+	else
+		control_put_name(w, "config", all, len);
+	free(all);
+	return error;
+}
+
+static int show_server(struct call *call)
+{
+	struct control_writer *w = &call->out;
+	struct server *s = call->server;
+	unsigned count;
+
+	if (control_truth(call->request.args, "config"))
+		return show_all_config(call);
+	pthread_mutex_lock(&s->exports.lock);
+	count = s->exports.count;
+	pthread_mutex_unlock(&s->exports.lock);
+	control_open(w, "server", '{');
+	control_put_text(w, "version", PACKAGE_VERSION);
+	control_put_number(w, "pid", getpid());
+	control_put_number(w, "seconds", (now_msec() - s->began) / 1000);
+	control_put_number(w, "workers", s->worker_count);
+	control_put_number(w, "connections", atomic_load(&s->connections));
+	control_put_number(w, "exports", count);
+	control_close(w, '}');
+	put_pool(call);
+	control_open(w, "keys", '[');
+	pthread_mutex_lock(&s->config_lock);
+	put_keys(call, CONFIG_SERVER);
+	put_keys(call, CONFIG_POOL);
+	pthread_mutex_unlock(&s->config_lock);
+	control_close(w, ']');
+	return 0;
+}
+
+int command_show(struct call *call)
+{
+	CLEANUP_FREE char *name = NULL;
+
+	if (!call_has(call, "name"))
+		return show_server(call);
+	name = call_name(call, "name");
+	return name ? show_disk(call, name) : -1;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See jobs.h. */
+#include "jobs.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* More would only take turns: they wait for locks of the store, or walk. */
+#define THREADS 4
+#define LONG_MOST 2
+
+struct jobs_thread {
+	struct jobs *jobs;
+	pthread_t thread;
+	struct ram_thread *ram;
+	struct job *now; /* guarded by jobs.lock */
+};
+
+struct jobs {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first, **end; /* guarded by lock, as all below */
+	unsigned running_long;
+	bool stop;
+	unsigned count; /* of threads that run */
+	struct jobs_thread threads[THREADS];
+};
+
+/* Under lock: the first that may run now, taken out of the line. */
+static struct job *take(struct jobs *jobs)
+{
+	struct job **at, *job;
+
+	for (at = &jobs->first; (job = *at); at = &job->next) {
+		if (job->is_long && jobs->running_long >= LONG_MOST)
+			continue;
+		*at = job->next;
+		if (jobs->end == &job->next)
+			jobs->end = at;
+		return job;
+	}
+	return NULL;
+}
+
+static void *work(void *arg)
+{
+	struct jobs_thread *t = arg;
+	struct jobs *jobs = t->jobs;
+	bool is_long;
+
+	pthread_mutex_lock(&jobs->lock);
+	for (;;) {
+		t->now = take(jobs);
+		if (!t->now && jobs->stop && !jobs->first)
+			break;
+		if (!t->now) {
+			pthread_cond_wait(&jobs->more, &jobs->lock);
+			continue;
+		}
+		is_long = t->now->is_long;
+		jobs->running_long += is_long;
+		pthread_mutex_unlock(&jobs->lock);
+		t->now->run(t->now, t->ram);
+		pthread_mutex_lock(&jobs->lock);
+		jobs->running_long -= is_long;
+		t->now = NULL;
+		if (is_long || jobs->stop)
+			pthread_cond_broadcast(&jobs->more);
+	}
+	pthread_mutex_unlock(&jobs->lock);
+	return NULL;
+}
+
+struct jobs *jobs_start(struct ram_pool *pool)
+{
+	struct jobs *jobs = calloc(1, sizeof(*jobs));
+	struct jobs_thread *t;
+
+	if (!jobs)
+		return NULL;
+	pthread_mutex_init(&jobs->lock, NULL);
+	pthread_cond_init(&jobs->more, NULL);
+	jobs->end = &jobs->first;
+	while (jobs->count < THREADS) {
+		t = &jobs->threads[jobs->count];
+		t->jobs = jobs;
+		if (ram_pool_join(pool, NULL, NULL, &t->ram))
+			break;
+		if (pthread_create(&t->thread, NULL, work, t)) {
+			ram_pool_leave(t->ram);
+			break;
+		}
+		jobs->count++;
+	}
+	if (jobs->count == THREADS)
+		return jobs;
+	jobs_stop(jobs);
+	return NULL;
+}
+
+void jobs_add(struct jobs *jobs, struct job *job)
+{
+	job->next = NULL;
+	pthread_mutex_lock(&jobs->lock);
+	*jobs->end = job;
+	jobs->end = &job->next;
+	pthread_cond_signal(&jobs->more);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+	struct job *job;
+	unsigned i;
+
+	if (!jobs)
+		return;
+	pthread_mutex_lock(&jobs->lock);
+	jobs->stop = true;
+	for (job = jobs->first; job; job = job->next)
+		atomic_store(&job->cancelled, true);
+	for (i = 0; i < jobs->count; i++)
+		if (jobs->threads[i].now)
+			atomic_store(&jobs->threads[i].now->cancelled, true);
+	pthread_cond_broadcast(&jobs->more);
+	pthread_mutex_unlock(&jobs->lock);
+	for (i = 0; i < jobs->count; i++) {
+		pthread_join(jobs->threads[i].thread, NULL);
+		ram_pool_leave(jobs->threads[i].ram);
+	}
+	pthread_cond_destroy(&jobs->more);
+	pthread_mutex_destroy(&jobs->lock);
+	free(jobs);
+}

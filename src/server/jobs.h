@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads for commands: the main thread and the workers never wait for one. A
+ * few threads do all; long jobs may have half of them, so that a short one is
+ * never behind a long one. */
+#ifndef NBDRAM_SERVER_JOBS_H
+#define NBDRAM_SERVER_JOBS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "store.h"
+
+struct jobs;
+
+/* Part of what is to be done; its owner's memory. */
+struct job {
+	struct job *next;
+	bool is_long;
+	/* Nobody waits for it any more: end soon. Set by jobs_cancel(). */
+	_Atomic bool cancelled;
+	/* Called on one of the threads, with its registration, outside every
+	 * epoch; may block. The job is not looked at afterwards. */
+	void (*run)(struct job *job, struct ram_thread *ram);
+};
+
+/* Start the threads. NULL: they cannot be had. */
+struct jobs *jobs_start(struct ram_pool *pool);
+
+/* Have it run, in the order of arrival. Any thread. */
+void jobs_add(struct jobs *jobs, struct job *job);
+
+/* Cancel all, wait until every one has been run, end the threads; nothing is
+ * added any more. NULL is fine. */
+void jobs_stop(struct jobs *jobs);
+
+#endif

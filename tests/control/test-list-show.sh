@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# list and show: what there is, how much of it, who made it, all keys.
+. ./functions.sh
+. "$abs_top_srcdir/tests/server.sh"
+
+start_nbdramd -m 256M -e a,size=64M,readonly -e b,size=1G,quota=100M,default \
+	-e 'c d',size=5000,max-connections=3
+peer <<'END' || fail "list and show"
+p = Peer.open(name="b")
+p.write(0, pattern(1, 3 * MIB))
+d = disks()
+assert set(d) == {"a", "b", "c d"}, d
+assert d["a"]["size"] == 64 * MIB and d["a"]["readonly"] and d["a"]["exported"]
+assert d["b"]["size"] == 2**30 and not d["b"]["readonly"]
+assert 3 * MIB <= d["b"]["held"] < 3 * MIB + 65536, d["b"]
+assert d["b"]["clients"] == 1 and d["a"]["clients"] == 0
+assert d["c d"]["size"] == 5000
+
+b = ask("show", name="b")["disk"]
+assert b["held"] == b["own"] + b["shared"] and b["shared"] == 0
+assert b["quota"] == 100 * MIB and b["default"] and b["writers"] == 1
+assert b["made"] == "configuration" and b["alloc"] == "thin"
+assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", b["uuid"])
+assert ask("show", name="c d")["disk"]["max-connections"] == 3
+assert "no such disk" in fails("not-found", "show", name="x")
+
+s = ask("show")
+assert s["server"]["pid"] == int(pid) and s["server"]["exports"] == 3
+assert s["server"]["connections"] == 1
+assert s["pool"]["size"] == 256 * MIB and s["pool"]["held"] >= 3 * MIB
+keys = {(k["section"], k["key"]): k["value"] for k in s["keys"]}
+assert keys["pool", "size"] == "256M" and keys["server", "workers"] == "auto"
+assert keys["server", "control"] == os.environ["NBDRAM_CONTROL"]
+
+# As people see it.
+lines = ctl("list").splitlines()
+assert lines[0].split() == ["NAME", "SIZE", "HELD", "CLIENTS", "STATE"]
+assert lines[1].split() == ["a", "64M", "0", "0", "exported,", "read-only"]
+assert re.search("^quota  +100M$", ctl("show", "b"), re.M)
+assert re.search("^server +control +%s$" % os.environ["NBDRAM_CONTROL"],
+                 ctl("show"), re.M)
+# --json before and after.
+assert json.loads(ctl("--json", "list")) == json.loads(ctl("list", "--json"))
+END
+
+# What show --config says is a configuration.
+{
+	printf '[server]\nlisten = unix:%s\ncontrol = %s\n' "$tmp/other" \
+		"$tmp/other-control"
+	ctl show --config
+} >"$tmp/conf" || fail "show --config"
+"$nbdramd" -t -c "$tmp/conf" || fail "this is no configuration"
+cat "$tmp/conf"
+grep -q '^\[export c d\]$' "$tmp/conf" || fail "a section is missing"
+stop_nbdramd
