@@ -14,14 +14,16 @@
 #include "check.h"
 #include "handshake.h"
 #include "log.h"
+#include "parked.h"
 #include "stream.h"
 
 /* Sent in one go, before other connections have their turn. */
 #define FLUSH_MOST (UINT64_C(4) << 20)
 
-/* Queued replies, or parked requests, beyond which no more is read. */
+/* Queued replies, and bytes of long ones, beyond which no more is read: with what
+ * is stashed, 64 KiB a connection. */
 #define OUT_MOST 256
-#define PARKED_MOST 32
+#define OUT_HEAP_MOST (8u << 10)
 
 /* How long a client may take to take its last replies. */
 #define DRAIN_MSEC 3000
@@ -207,7 +209,8 @@ void conn_wait(struct conn *c)
 
 bool conn_full(const struct conn *c)
 {
-	return c->out.count >= OUT_MOST || c->parked_count >= PARKED_MOST;
+	return c->out.count >= OUT_MOST || c->out.heap >= OUT_HEAP_MOST ||
+	       parked_full(c);
 }
 
 /* ---------------------------------------------------------------- events */
@@ -282,6 +285,7 @@ static int settle(struct conn *c)
 			return stream_end(c, "done");
 		set_drain_deadline(c);
 	}
+	wait_blocked(c, (c->stalled && !c->wants_landing) || parked_full(c));
 	arm_events(c);
 	return 0;
 }
@@ -346,23 +350,16 @@ void conn_resume(struct conn *c)
 		conn_close(c, c->why);
 }
 
-/* Whether some request has waited for memory for too long. */
-static bool waited(const struct conn *c, uint64_t now)
-{
-	/* A place for a payload comes for sure: one of those who hold landing
-	 * can always finish, and who does not try is let go. */
-	return (c->stalled && !c->wants_landing &&
-		now - c->stalled_since >= MEMORY_MSEC) ||
-	       (c->parked && now - c->parked->since >= MEMORY_MSEC);
-}
-
 void conn_tick(struct conn *c, uint64_t now)
 {
+	int r;
+
 	if (c->state == CONN_DRAIN && c->parked)
 		set_drain_deadline(c);
-	if (stream_hoards(c, now)) {
-		conn_close(c, "its payload does not come, and others wait for "
-			      "the memory that it holds");
+	r = stream_hoard(c);
+	if (r != 0) {
+		if (r < 0 || settle(c))
+			conn_close(c, c->why);
 		return;
 	}
 	if (c->deadline && now >= c->deadline) {
@@ -377,7 +374,6 @@ void conn_tick(struct conn *c, uint64_t now)
 	if (!c->stalled && !c->parked)
 		return;
 	/* Somebody may have given memory back without anybody telling. */
-	c->expired = waited(c, now);
 	conn_resume(c);
 }
 
@@ -389,7 +385,7 @@ void conn_stop(struct conn *c)
 	}
 	/* No error to anyone: a kernel's client takes that as final, while a
 	 * closed connection makes it come back. */
-	stream_drop_parked(c);
+	parked_drop(c);
 	c->state = CONN_DRAIN;
 	if (settle(c))
 		conn_close(c, c->why);

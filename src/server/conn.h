@@ -40,6 +40,7 @@ struct payload {
 	struct payload *next; /* staged before this one, same piece */
 	struct ram_view view;
 	uint64_t filled; /* bytes received into it */
+	uint64_t kept;	 /* of server.kept; 0: it is charged already */
 };
 
 /* A request that the store has put off. */
@@ -48,7 +49,8 @@ struct parked {
 	struct proto_request request;
 	struct payload *payload; /* of a write, whole */
 	uint64_t cursor;	 /* of a trim or zeroing */
-	uint64_t since;		 /* msec: the last time it moved on */
+	uint64_t waited;	 /* msec, until it was ... */
+	uint64_t tried;		 /* msec: ... tried last */
 };
 
 struct conn {
@@ -60,7 +62,6 @@ struct conn {
 	enum conn_state state;
 	bool reading, writing; /* which events are armed */
 	bool is_waiting;
-	bool expired;	    /* has waited for memory long enough */
 	bool late;	    /* its payload had to wait for a place */
 	bool wants_landing; /* ... and waits for it now */
 	const char *why;    /* it has to end */
@@ -91,7 +92,12 @@ struct conn {
 	int error;		      /* DISCARD: what it will be answered */
 	const char *error_text;
 
-	bool stalled;		/* waits for landing, and reads nothing */
+	uint64_t waited; /* msec: request, for memory */
+	uint64_t
+		blocked_since; /* msec: reads nothing for want of memory; or 0 */
+	uint64_t held_since;   /* likewise what is read now did not; or 0 */
+	uint64_t held_until;   /* msec: ... as long as it is read */
+	bool stalled;	       /* request waits, and nothing is read */
 	uint64_t stalled_since; /* msec */
 	uint64_t moved;		/* msec: payload came last, or was waited for */
 	uint8_t *stash;		/* input that could not be used yet */

@@ -12,7 +12,7 @@
  * the memory of one request. Beyond the first the rest is sent as data, beyond
  * the second the client asks again. */
 #define CHUNKS_MOST 64
-#define EXTENTS_MOST 2048
+#define EXTENTS_MOST 1024
 
 static int queue_head(struct conn *c, const void *head, size_t head_len,
 		      uint64_t len, uint64_t off)
@@ -120,17 +120,16 @@ static uint32_t extent_flags(enum proto_context_kind kind,
 	return 0;
 }
 
-/* The extents of one context into buf, which has room for EXTENTS_MOST of them.
- * Returns how many. */
+/* The extents of one context into buf, which has room for so many of them. Returns
+ * how many there are. */
 static unsigned put_extents(struct conn *c, const struct proto_request *request,
-			    enum proto_context_kind kind, uint8_t *buf,
-			    size_t *used)
+			    enum proto_context_kind kind, unsigned room,
+			    uint8_t *buf, size_t *used)
 {
 	uint64_t off = request->offset, end = off + request->length, len = 0;
 	uint64_t most = proto_extent_max(&c->terms);
 	unsigned flags = kind == PROTO_DEPTH ? RAM_EXTENT_SHARED : 0, n = 0;
-	unsigned wanted = request->flags & NBD_CMD_FLAG_REQ_ONE ? 1
-								: EXTENTS_MOST;
+	unsigned wanted = request->flags & NBD_CMD_FLAG_REQ_ONE ? 1 : room;
 	struct ram_extent extent;
 	uint32_t value = 0, next;
 
@@ -166,13 +165,16 @@ static int status_of(struct conn *c, const struct proto_request *request,
 	const struct proto_context *context = &c->terms.contexts[i];
 	uint8_t *buf, head[PROTO_REPLY_MAX];
 	size_t used, head_len;
-	unsigned n;
+	unsigned n, room;
 	int error;
 
-	buf = malloc(EXTENTS_MOST * PROTO_EXTENT_SIZE_MAX);
+	/* All contexts of a request together: they wait in memory until they are
+	 * sent. */
+	room = EXTENTS_MOST / __builtin_popcount(request->contexts);
+	buf = malloc(room * PROTO_EXTENT_SIZE_MAX);
 	if (!buf)
 		return -ENOMEM;
-	n = put_extents(c, request, context->kind, buf, &used);
+	n = put_extents(c, request, context->kind, room, buf, &used);
 	if (n == 0) {
 		/* Not yet; nothing of this context is queued. */
 		free(buf);

@@ -45,6 +45,7 @@ static int open_pool(struct server *s)
 		.headroom = RAM_DEFAULT,
 		.path = o->pool_path,
 	};
+	struct ram_usage usage;
 	struct ram_why why;
 	int error = ram_pool_open(&config, &s->pool, &why);
 
@@ -52,6 +53,8 @@ static int open_pool(struct server *s)
 		log_error("%s", why.text);
 		return error;
 	}
+	ram_pool_usage(s->pool, &usage);
+	s->kept_most = usage.landing / 2;
 	error = ram_pool_start(s->pool);
 	if (error)
 		log_error("cannot start the housekeeper: %s", strerror(-error));

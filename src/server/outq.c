@@ -31,12 +31,15 @@ struct out *outq_push(struct outq *q, struct out_pool *pool, size_t head_len,
 			return NULL;
 	}
 	out->heap = NULL;
+	out->heap_len = 0;
 	if (head_len > OUT_HEAD) {
 		out->heap = malloc(head_len);
 		if (!out->heap) {
 			free(out);
 			return NULL;
 		}
+		out->heap_len = head_len;
+		q->heap += head_len;
 	}
 	out->next = NULL;
 	out->head_len = head_len;
@@ -77,6 +80,7 @@ static void pop(struct outq *q, struct out_pool *pool)
 	if (!q->first)
 		q->last = NULL;
 	q->count--;
+	q->heap -= out->heap_len;
 	out_free(pool, out);
 }
 
@@ -163,7 +167,7 @@ static void collect(struct gather *g, const struct outq *q,
 
 /* A block is being cut: what is left of it is kept as it is. `rest` is where it
  * lies now. */
-static int keep_rest(struct out *out, const uint8_t *rest)
+static int keep_rest(struct outq *q, struct out *out, const uint8_t *rest)
 {
 	uint64_t n = min_u64(RAM_BLOCK - out->off % RAM_BLOCK, out->len);
 	uint8_t *copy = malloc(n);
@@ -172,7 +176,10 @@ static int keep_rest(struct out *out, const uint8_t *rest)
 		return -ENOMEM;
 	memcpy(copy, rest, n);
 	free(out->heap);
+	q->heap += n;
+	q->heap -= out->heap_len;
 	out->heap = copy;
+	out->heap_len = n;
 	out->head_len = n;
 	out->head_sent = 0;
 	out->off += n;
@@ -208,7 +215,7 @@ static int sent(struct outq *q, struct out_pool *pool, struct gather *g,
 		return 0;
 	for (i = 0; n >= g->iov[i].iov_len; i++)
 		n -= g->iov[i].iov_len;
-	return keep_rest(out, (const uint8_t *)g->iov[i].iov_base + n);
+	return keep_rest(q, out, (const uint8_t *)g->iov[i].iov_base + n);
 }
 
 int outq_flush(struct outq *q, struct out_pool *pool, struct io *io,

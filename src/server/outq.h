@@ -21,6 +21,7 @@ struct out {
 	struct out *next;
 	uint64_t off, len; /* of the disk, not yet sent, behind the head */
 	uint8_t *heap;	   /* the head, when it is longer; ours to free */
+	uint32_t heap_len; /* bytes of it */
 	uint32_t head_len, head_sent;
 	uint8_t head[OUT_HEAD];
 };
@@ -34,6 +35,7 @@ struct out_pool {
 struct outq {
 	struct out *first, *last;
 	unsigned count;
+	uint64_t heap; /* bytes of long heads */
 	uint64_t sent; /* bytes, in all */
 };
 

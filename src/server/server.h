@@ -48,6 +48,7 @@ struct server {
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;
+	uint64_t kept_most;	/* of kept: half of landing */
 	uint64_t socket_memory; /* bytes that all sockets together may hold */
 
 	/* With locks of their own. */
@@ -59,9 +60,11 @@ struct server {
 	struct server_limits limits;
 
 	/* Changed by main thread and workers. */
-	_Atomic uint64_t last_id;      /* of a connection */
-	_Atomic uint32_t connections;  /* open now */
-	_Atomic uint32_t unfinished;   /* of them, in the handshake */
+	_Atomic uint64_t last_id;     /* of a connection */
+	_Atomic uint32_t connections; /* open now */
+	_Atomic uint32_t unfinished;  /* of them, in the handshake */
+	_Atomic uint64_t
+		kept; /* bytes that lie in landing for want of memory */
 	_Atomic uint64_t landing_turn; /* who may use the last piece; 0: free */
 	_Atomic uint32_t stalled;      /* connections that wait for landing */
 };

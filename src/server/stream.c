@@ -10,10 +10,8 @@
 #include "execute.h"
 #include "handshake.h"
 #include "log.h"
-
-/* Staged at a time, as payload arrives; published together, a piece. */
-#define STAGE_MOST (UINT64_C(1) << 20)
-#define STAGE_LEAST (UINT64_C(256) << 10)
+#include "parked.h"
+#include "payload.h"
 
 /* How much of the input buffer is offered to the socket when only headers are
  * expected, so that what has to be stashed stays small. */
@@ -30,12 +28,12 @@
  * with STAGE_MOST at a time, a piece at most. */
 #define READS_MOST 8
 
-/* From here on payloads are received where they will stay. */
+/* From here on payloads are received where they will stay, and so much more. */
 #define BULK (128u << 10)
+#define INPUT_BULK (4u << 10)
 
 /* A client of which so much was waiting was held back by us. */
 #define HELD_BACK (64 << 10)
-#define INPUT_BULK (4u << 10)
 
 int stream_end(struct conn *c, const char *why)
 {
@@ -43,116 +41,29 @@ int stream_end(struct conn *c, const char *why)
 	return -ECONNRESET;
 }
 
-static int out_of_memory(struct conn *c)
+int stream_no_memory(struct conn *c)
 {
 	log_error("%llu %s: no memory for its replies; it is let go",
 		  (unsigned long long)c->id, c->peer);
 	return stream_end(c, "no memory");
 }
 
-/* Whether waiting may help: memory is on its way, or somebody may give some back
- * while there is time. */
-static bool not_now(const struct conn *c, int error)
-{
-	return (error == -EAGAIN || error == -ENOSPC) && !c->expired;
-}
-
-/* ------------------------------------------------------ parked, dropped */
-
-static void payload_free(struct conn *c, struct payload *payload)
-{
-	struct payload *next;
-
-	for (; payload; payload = next) {
-		next = payload->next;
-		ram_view_release(&payload->view, c->worker->ram);
-		free(payload);
-	}
-}
-
-/* The stream stands still until the store has memory. */
-static void stall(struct conn *c)
-{
-	/* Since the first time, however often it is tried. */
-	if (!c->stalled_since) {
-		c->stalled_since = now_msec();
-		stats_add(&c->worker->stats, STAT_WAITS, 1);
-	}
-	c->stalled = true;
-	conn_wait(c);
-}
-
-/* ... for a place for its payload, which others may hold. */
+/* The stream stands still until there is a place for its payload, which others may
+ * hold. */
 static void stall_for_landing(struct conn *c)
 {
 	if (!c->wants_landing)
 		atomic_fetch_add(&c->worker->server->stalled, 1);
 	c->wants_landing = c->late = true;
-	stall(c);
+	wait_stall(c);
 }
 
 static void unstall(struct conn *c)
 {
+	wait_unstall(c);
 	if (c->wants_landing)
 		atomic_fetch_sub(&c->worker->server->stalled, 1);
-	c->stalled = c->wants_landing = false;
-}
-
-/* One connection at a time may use the last piece of landing, until its own is
- * whole. */
-static bool take_turn(struct conn *c)
-{
-	_Atomic uint64_t *turn = &c->worker->server->landing_turn;
-	uint64_t nobody = 0;
-
-	return atomic_load(turn) == c->id ||
-	       atomic_compare_exchange_strong(turn, &nobody, c->id);
-}
-
-static bool has_turn(struct conn *c)
-{
-	return atomic_load(&c->worker->server->landing_turn) == c->id;
-}
-
-static void end_turn(struct conn *c)
-{
-	if (has_turn(c))
-		atomic_store(&c->worker->server->landing_turn, 0);
-}
-
-static int park(struct conn *c, const struct proto_request *request,
-		struct payload *payload, uint64_t cursor)
-{
-	struct parked *p = malloc(sizeof(*p));
-
-	if (!p) {
-		payload_free(c, payload);
-		return out_of_memory(c);
-	}
-	p->next = NULL;
-	p->request = *request;
-	p->payload = payload;
-	p->cursor = cursor;
-	p->since = now_msec();
-	*c->parked_end = p;
-	c->parked_end = &p->next;
-	c->parked_count++;
-	stats_add(&c->worker->stats, STAT_WAITS, 1);
-	conn_wait(c);
-	return 0;
-}
-
-void stream_drop_parked(struct conn *c)
-{
-	struct parked *p;
-
-	while ((p = c->parked)) {
-		c->parked = p->next;
-		payload_free(c, p->payload);
-		free(p);
-	}
-	c->parked_end = &c->parked;
-	c->parked_count = 0;
+	c->wants_landing = false;
 }
 
 /* What could not be used yet is buf now, which is taken over. */
@@ -167,16 +78,15 @@ static void replace_stash(struct conn *c, uint8_t *buf, size_t n)
 
 void stream_drop(struct conn *c)
 {
-	stream_drop_parked(c);
+	parked_drop(c);
 	replace_stash(c, NULL, 0);
 	payload_free(c, c->payload);
 	c->payload = NULL;
-	end_turn(c);
+	payload_end_turn(c);
 	unstall(c);
 }
 
-/* Answer a write that is through, or failed. */
-static int answer(struct conn *c, const struct proto_request *request,
+int stream_answer(struct conn *c, const struct proto_request *request,
 		  int error)
 {
 	if (!error && request->command == NBD_CMD_WRITE) {
@@ -188,54 +98,7 @@ static int answer(struct conn *c, const struct proto_request *request,
 							 "pool is used up"
 						       : NULL)
 		      : execute_ack(c, request);
-	return error ? out_of_memory(c) : 0;
-}
-
-/* Once more what the store has put off. *again: not yet. */
-static int repeat(struct conn *c, struct parked *p, bool *again)
-{
-	uint64_t cursor = p->cursor;
-	int error;
-
-	*again = false;
-	error = p->payload ? execute_publish(c, p->payload)
-			   : execute_request(c, &p->request, &p->cursor);
-	if (error == -EAGAIN || error == -ENOSPC) {
-		if (p->cursor != cursor)
-			p->since = now_msec();
-		*again = now_msec() - p->since < MEMORY_MSEC;
-		if (*again)
-			return 0;
-		return answer(c, &p->request, -ENOSPC);
-	}
-	if (p->payload)
-		return answer(c, &p->request, error);
-	return error ? out_of_memory(c) : 0;
-}
-
-static int repeat_parked(struct conn *c)
-{
-	struct parked **at = &c->parked, *p;
-	bool again;
-	int error;
-
-	while ((p = *at)) {
-		error = repeat(c, p, &again);
-		if (error)
-			return error;
-		if (again) {
-			at = &p->next;
-			continue;
-		}
-		*at = p->next;
-		c->parked_count--;
-		payload_free(c, p->payload);
-		free(p);
-	}
-	c->parked_end = at;
-	if (c->parked)
-		conn_wait(c);
-	return 0;
+	return error ? stream_no_memory(c) : 0;
 }
 
 /* -------------------------------------------------------------- payloads */
@@ -245,81 +108,30 @@ static void refuse_payload(struct conn *c, int error)
 {
 	payload_free(c, c->payload);
 	c->payload = NULL;
-	end_turn(c);
+	payload_end_turn(c);
 	c->error = error;
 	c->error_text = error == -ENOSPC ? "the memory of the pool is used up"
 					 : NULL;
 	c->state = CONN_DISCARD;
 }
 
-static bool wants_stage(const struct conn *c)
-{
-	return c->piece_left > 0 &&
-	       (!c->payload || c->payload->filled == c->payload->view.len);
-}
-
-/* How much to stage: not what is claimed, but in proportion to what came, now or
- * with the last write. */
-static uint64_t stage_size(const struct conn *c)
-{
-	uint64_t came = c->proven;
-	const struct payload *p;
-
-	for (p = c->payload; p; p = p->next)
-		came += p->view.len;
-	return min_u64(c->piece_left,
-		       min_u64(max_u64(came, STAGE_LEAST), STAGE_MOST));
-}
-
-static int stage_view(struct conn *c, struct ram_view *view)
-{
-	uint64_t off = c->request.offset + c->request.length - c->payload_left;
-	struct ram_thread *ram = c->worker->ram;
-	uint64_t len = stage_size(c);
-	int error;
-
-	error = ram_disk_stage(c->export->disk, ram, len, off,
-			       has_turn(c) ? RAM_LAST : 0, view);
-	if (error == -EAGAIN && !has_turn(c) && take_turn(c))
-		error = ram_disk_stage(c->export->disk, ram, len, off, RAM_LAST,
-				       view);
-	return error;
-}
-
 /* A place for the next bytes. 0; 1: the stream stalls; or it was refused, and
  * the state is another. */
 static int stage(struct conn *c)
 {
-	struct payload *p = malloc(sizeof(*p));
-	int error = p ? stage_view(c, &p->view) : -ENOMEM;
+	int error = payload_stage(c);
 
-	if (error)
-		free(p);
-	if (not_now(c, error)) {
+	if (!error)
+		return 0;
+	if (wait_worth(c, error)) {
 		if (error == -EAGAIN)
 			stall_for_landing(c);
 		else
-			stall(c);
+			wait_stall(c);
 		return 1;
 	}
-	if (error) {
-		refuse_payload(c, error == -EAGAIN ? -ENOSPC : error);
-		return 0;
-	}
-	p->filled = 0;
-	p->next = c->payload;
-	c->payload = p;
-	c->stalled_since = 0;
-	worker_need_tick(c->worker);
+	refuse_payload(c, error == -EAGAIN ? -ENOSPC : error);
 	return 0;
-}
-
-/* A write takes effect when its payload is whole; one that is longer than a
- * piece, piece by piece. */
-static uint64_t piece(const struct conn *c)
-{
-	return min_u64(c->payload_left,
-		       ram_pool_piece(c->worker->server->pool));
 }
 
 /* n more bytes of payload are in their place. */
@@ -335,11 +147,11 @@ static int payload_came(struct conn *c, uint64_t n)
 		return 0;
 	error = execute_publish(c, payload);
 	if (error != -EAGAIN || c->payload_left == 0)
-		end_turn(c);
+		payload_end_turn(c);
 	if (c->payload_left > 0) {
 		/* A piece of a very long write. */
-		if (not_now(c, error)) {
-			stall(c);
+		if (wait_worth(c, error)) {
+			wait_stall(c);
 			return 0;
 		}
 		if (error) {
@@ -348,62 +160,31 @@ static int payload_came(struct conn *c, uint64_t n)
 		}
 		payload_free(c, payload);
 		c->payload = NULL;
-		c->piece_left = piece(c);
+		c->piece_left = payload_piece(c);
 		return 0;
 	}
 	c->payload = NULL;
 	c->proven = c->request.payload;
 	c->state = CONN_REQUEST;
-	if (not_now(c, error))
-		return park(c, &c->request, payload, 0);
+	if (wait_worth(c, error))
+		return parked_add(c, payload, 0);
 	payload_free(c, payload);
-	return answer(c, &c->request, error);
-}
-
-/* Where the next bytes of the payload go: at most `most` pieces. */
-static int payload_place(const struct conn *c, struct iovec *iov, int most)
-{
-	const struct ram_view *view = &c->payload->view;
-	uint64_t skip = c->payload->filled;
-	unsigned i;
-	int n = 0;
-
-	for (i = 0; i < view->count && n < most; i++) {
-		if (skip >= view->iov[i].iov_len) {
-			skip -= view->iov[i].iov_len;
-			continue;
-		}
-		iov[n].iov_base = (uint8_t *)view->iov[i].iov_base + skip;
-		iov[n].iov_len = view->iov[i].iov_len - skip;
-		skip = 0;
-		n++;
-	}
-	return n;
+	return stream_answer(c, &c->request,
+			     error == -EAGAIN ? -ENOSPC : error);
 }
 
 static int use_payload(struct conn *c, const uint8_t *buf, size_t n,
 		       size_t *used)
 {
-	uint64_t room, part, done = 0;
-	struct iovec iov[RAM_VIEW_MAX];
-	int i, count;
-
 	*used = 0;
 	if (c->piece_left == 0)
 		return payload_came(c, 0); /* was stalled at publishing */
-	if (wants_stage(c) && stage(c))
+	if (payload_wants_stage(c) && stage(c))
 		return 0;
 	if (c->state != CONN_PAYLOAD)
 		return 0;
-	room = min_u64(c->payload->view.len - c->payload->filled, n);
-	count = payload_place(c, iov, RAM_VIEW_MAX);
-	for (i = 0; i < count && done < room; i++) {
-		part = min_u64(iov[i].iov_len, room - done);
-		memcpy(iov[i].iov_base, buf + done, part);
-		done += part;
-	}
-	*used = done;
-	return done > 0 ? payload_came(c, done) : 0;
+	*used = payload_copy(c, buf, n);
+	return *used > 0 ? payload_came(c, *used) : 0;
 }
 
 static int use_discard(struct conn *c, size_t n, size_t *used)
@@ -414,7 +195,7 @@ static int use_discard(struct conn *c, size_t n, size_t *used)
 		return 0;
 	c->state = CONN_REQUEST;
 	if (execute_error(c, &c->request, c->error, c->error_text))
-		return out_of_memory(c);
+		return stream_no_memory(c);
 	return 0;
 }
 
@@ -427,29 +208,44 @@ static void count_request(struct conn *c)
 	stats_command(&c->worker->stats, c->request.command);
 }
 
+/* A write of which all is here: no need for a place of its own, unless it has to
+ * wait. 1: the stream stalls. */
+static int write_now(struct conn *c, const uint8_t *buf)
+{
+	int error = execute_write(c, &c->request, buf);
+	struct payload *payload;
+
+	if (wait_worth(c, error)) {
+		payload = parked_full(c) ? NULL : payload_keep(c, buf);
+		if (payload) {
+			count_request(c);
+			return parked_add(c, payload, 0);
+		}
+		wait_stall(c);
+		return 1;
+	}
+	count_request(c);
+	return stream_answer(c, &c->request,
+			     error == -EAGAIN ? -ENOSPC : error);
+}
+
 static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 		       size_t *used)
 {
 	int error;
 
 	if (n >= c->request.payload) {
-		/* All of it is here: no need for a place of its own. */
-		error = execute_write(c, &c->request, buf);
-		if (not_now(c, error)) {
-			stall(c);
-			return 1;
-		}
-		count_request(c);
-		*used += c->request.payload;
-		return answer(c, &c->request,
-			      error == -EAGAIN ? -ENOSPC : error);
+		error = write_now(c, buf);
+		if (error != 1)
+			*used += c->request.payload;
+		return error;
 	}
 	count_request(c);
 	c->state = CONN_PAYLOAD;
 	c->late = false;
 	c->moved = now_msec();
 	c->payload_left = c->request.payload;
-	c->piece_left = piece(c);
+	c->piece_left = payload_piece(c);
 	return 0;
 }
 
@@ -471,11 +267,11 @@ static int run(struct conn *c)
 
 	count_request(c);
 	error = execute_request(c, &c->request, &cursor);
-	if (not_now(c, error))
-		return park(c, &c->request, NULL, cursor);
+	if (wait_worth(c, error))
+		return parked_add(c, NULL, cursor);
 	if (error == -EAGAIN || error == -ENOSPC)
-		return answer(c, &c->request, -ENOSPC);
-	return error ? out_of_memory(c) : 0;
+		return stream_answer(c, &c->request, -ENOSPC);
+	return error ? stream_no_memory(c) : 0;
 }
 
 /* One header and what belongs to it. *used 0: more is needed, or it stalls. */
@@ -494,6 +290,7 @@ static int use_request(struct conn *c, const uint8_t *buf, size_t n,
 	if (header == 0)
 		return 0;
 	*used = header;
+	wait_begin(c);
 	if (r->command == NBD_CMD_DISC) {
 		c->state = CONN_DRAIN;
 		return 0;
@@ -505,7 +302,8 @@ static int use_request(struct conn *c, const uint8_t *buf, size_t n,
 		return begin_discard(c, error, text);
 	if (error) {
 		count_request(c);
-		return execute_error(c, r, error, text) ? out_of_memory(c) : 0;
+		return execute_error(c, r, error, text) ? stream_no_memory(c)
+							: 0;
 	}
 	if (r->command == NBD_CMD_WRITE) {
 		error = begin_write(c, buf + header, n - header, used);
@@ -524,7 +322,7 @@ static int use_request(struct conn *c, const uint8_t *buf, size_t n,
 		if (error) {
 			count_request(c);
 			return execute_error(c, r, error, text)
-				       ? out_of_memory(c)
+				       ? stream_no_memory(c)
 				       : 0;
 		}
 	}
@@ -540,7 +338,7 @@ static int stash(struct conn *c, const uint8_t *buf, size_t n)
 	if (n > 0) {
 		copy = malloc(n);
 		if (!copy)
-			return out_of_memory(c);
+			return stream_no_memory(c);
 		memcpy(copy, buf, n);
 	}
 	replace_stash(c, copy, n);
@@ -619,7 +417,7 @@ static int read_once(struct conn *c, bool *more)
 
 	*more = false;
 	if (c->state == CONN_PAYLOAD) {
-		if (wants_stage(c) && stage(c))
+		if (payload_wants_stage(c) && stage(c))
 			return 0;
 	}
 	if (c->state == CONN_PAYLOAD && c->piece_left > 0) {
@@ -641,8 +439,10 @@ static int read_once(struct conn *c, bool *more)
 		iov[n++].iov_len = room - kept;
 	}
 	got = io_readv(&c->io, iov, n);
-	if (got == -EAGAIN)
+	if (got == -EAGAIN) {
+		wait_drained(c);
 		return 0;
+	}
 	if (got == 0) {
 		/* It may still listen to what it has been promised. */
 		stream_drop(c);
@@ -680,33 +480,37 @@ int stream_read(struct conn *c)
 	return error;
 }
 
-bool stream_hoards(const struct conn *c, uint64_t now)
+static bool hoards(const struct conn *c, uint64_t now)
 {
 	return c->state == CONN_PAYLOAD && c->payload && !c->stalled &&
 	       now - c->moved >= HOARD_MSEC &&
 	       atomic_load(&c->worker->server->stalled) > 0;
 }
 
+int stream_hoard(struct conn *c)
+{
+	int error;
+
+	if (!hoards(c, now_msec()))
+		return 0;
+	/* It may have sent, and it was us who did not look. */
+	error = stream_read(c);
+	if (!error && hoards(c, now_msec()))
+		error = stream_end(c, "its payload does not come, and others "
+				      "wait for the memory that it holds");
+	return error ? error : 1;
+}
+
 int stream_resume(struct conn *c)
 {
-	int error = repeat_parked(c);
+	int error = parked_repeat(c);
 
 	if (!error && c->stalled) {
 		unstall(c);
 		error = c->stash_len > 0 ? stream_use_stash(c)
 					 : stream_use(c, NULL, 0);
 	}
-	if (!c->stalled) {
-		c->expired = false;
-		c->stalled_since = 0;
-	}
-	if (error || !stream_hoards(c, now_msec()))
-		return error;
-	/* While it waited it could have sent: what it has not sent by now does
-	 * not come, and those behind it wait already. */
-	error = stream_read(c);
-	if (!error && stream_hoards(c, now_msec()))
-		error = stream_end(c, "its payload does not come, and others "
-				      "wait for the memory that it holds");
-	return error;
+	if (!error)
+		error = stream_hoard(c);
+	return error < 0 ? error : 0;
 }

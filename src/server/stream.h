@@ -19,12 +19,19 @@ int stream_use_stash(struct conn *c);
 /* The store may be able now: repeat what was parked, go on if stalled. */
 int stream_resume(struct conn *c);
 
-/* Whether it holds landing that others wait for, and does nothing with it. */
-bool stream_hoards(const struct conn *c, uint64_t now);
+/* It is over for one that holds landing which others wait for, and has sent
+ * nothing for a while. 1: not quite, for there was something to read. */
+int stream_hoard(struct conn *c);
 
 /* Drop what is under way, without effect and without an answer. */
 void stream_drop(struct conn *c);
-void stream_drop_parked(struct conn *c);
+
+/* Answer a write that is through, or whatever has waited for too long. */
+int stream_answer(struct conn *c, const struct proto_request *request,
+		  int error);
+
+/* There is no memory for what it is to be answered. */
+int stream_no_memory(struct conn *c);
 
 /* Note why it is over; returns a negative value. */
 int stream_end(struct conn *c, const char *why);

@@ -307,6 +307,7 @@ void ram_view_copy(const struct ram_view *view, void *buf);
 void ram_view_release(struct ram_view *view, struct ram_thread *thread);
 
 #define RAM_LAST 1u /* this may draw on the last piece's worth of landing */
+#define RAM_UNCHARGED 2u /* memory for it is asked for when it is published */
 
 /* Bytes that one payload may hold of landing at a time: RAM_PIECE, or a quarter
  * of landing in a small pool. */
@@ -317,7 +318,8 @@ uint64_t ram_pool_piece(struct ram_pool *pool);
  * The receiver fills all view->len bytes, then publishes, then releases. So that
  * of many who hold a part of what they need one can always finish, the last
  * piece's worth of landing is only for whom the caller lets pass RAM_LAST: one
- * at a time, until its payload is whole.
+ * at a time, until its payload is whole. Only a part of what was asked for ends where
+ * a block ends.
  * -EAGAIN and -ENOSPC change nothing; -EROFS, -EINVAL. */
 int ram_disk_stage(struct ram_disk *disk, struct ram_thread *thread,
 		   uint64_t len, uint64_t off, unsigned flags,

@@ -279,12 +279,15 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		error = -EINVAL;
 	if (error || len == 0)
 		goto out;
-	len = min_u64(len, ram_pool_piece(t->pool));
+	if (len > ram_pool_piece(t->pool))
+		len = round_down(off + ram_pool_piece(t->pool), BLOCK_SIZE) -
+		      off;
 	if (!(flags & RAM_LAST) && !landing_has_room(t->pool, len)) {
 		error = -EAGAIN;
 		goto out;
 	}
-	error = stage_charge(&w, len, off);
+	if (!(flags & RAM_UNCHARGED))
+		error = stage_charge(&w, len, off);
 	if (error)
 		goto out;
 	view->kind = VIEW_STAGED;
