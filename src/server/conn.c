@@ -187,6 +187,7 @@ void conn_close(struct conn *c, const char *why)
 	/* Before the client can see that it is closed: it may come back at
 	 * once, and its place must be free then. */
 	handshake_leave_export(c);
+	export_put(&w->server->exports, c->listed);
 	if (c->in_session)
 		sessions_leave(&w->server->sessions, &c->session);
 	io_close(&c->io);
@@ -230,10 +231,10 @@ static void arm(struct event *event, bool *armed, bool wanted)
 static void arm_events(struct conn *c)
 {
 	bool hungry = c->state != CONN_DRAIN && !c->stalled &&
-		      !c->lookup_waits && !conn_full(c);
+		      !c->lookup_waits && !c->wants_room && !conn_full(c);
 
 	arm(&c->readable, &c->reading, hungry);
-	arm(&c->writable, &c->writing, c->out.first != NULL);
+	arm(&c->writable, &c->writing, c->out.first || c->wants_room);
 }
 
 static int flush(struct conn *c)
@@ -275,6 +276,12 @@ static int settle(struct conn *c)
 	       c->state != CONN_DRAIN) {
 		before = c->stash_len;
 		error = stream_use_stash(c);
+		if (!error)
+			error = flush(c);
+	}
+	/* A turn at a time, however fast it takes them. */
+	if (!error && c->wants_room && !conn_full(c)) {
+		error = handshake_room_again(c);
 		if (!error)
 			error = flush(c);
 	}

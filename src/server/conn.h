@@ -82,6 +82,9 @@ struct conn {
 	struct export *export;	 /* counted; NULL before it has asked for one */
 	bool entered;		 /* ... and one of its places is taken */
 	bool wants_place;	 /* ... or none is free just now */
+	bool wants_room;	 /* in out, for the next answers to options */
+	struct export *listed;	 /* of LIST: to be told next; counted */
+	unsigned list_at;	 /* exports_next()'s */
 	uint64_t wants_place_by; /* msec: then it is told so */
 
 	struct proto_request request; /* of PAYLOAD and DISCARD */

@@ -214,6 +214,39 @@ void exports_free(struct exports *exports, struct export **all, unsigned count)
 	free(all);
 }
 
+/* With the lock. Where the walk goes on: behind that export, or one of its name
+ * that has come in its place; or where it was. */
+static unsigned place_after(const struct exports *exports,
+			    const struct export *last, unsigned at)
+{
+	unsigned i;
+
+	if (at <= exports->count && at > 0 && exports->list[at - 1] == last)
+		return at;
+	i = find(exports, last->name);
+	if (i < exports->count)
+		return i + 1;
+	return at > 0 ? at - 1 : 0;
+}
+
+struct export *exports_next(struct exports *exports, struct export *last,
+			    unsigned *at)
+{
+	struct export *e = NULL;
+	unsigned i;
+
+	pthread_mutex_lock(&exports->lock);
+	i = last ? place_after(exports, last, *at) : 0;
+	if (i < exports->count) {
+		e = exports->list[i];
+		atomic_fetch_add(&e->refs, 1);
+	}
+	*at = i + 1;
+	pthread_mutex_unlock(&exports->lock);
+	export_put(exports, last);
+	return e;
+}
+
 int exports_enter(struct exports *exports, const char *name, struct export **e)
 {
 	struct export *found;

@@ -62,6 +62,13 @@ void export_put(struct exports *exports, struct export *e); /* NULL is fine */
 struct export **exports_all(struct exports *exports, unsigned *count);
 void exports_free(struct exports *exports, struct export **all, unsigned count);
 
+/* The one after `last` in the list, counted (NULL: the end), so that all can be
+ * gone through without holding any but one. last is given back; NULL: from the
+ * beginning. *at is the walk's own. The list may change meanwhile: what stays in
+ * it is met once, unless its order changes too. */
+struct export *exports_next(struct exports *exports, struct export *last,
+			    unsigned *at);
+
 /* A client opens it: as exports_get(), and takes one of its max_connections,
  * until export_leave(), which also gives it back. -ENOENT; -EBUSY (*e is then
  * what has no place left, counted, else NULL). */

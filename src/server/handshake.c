@@ -170,6 +170,11 @@ int handshake_session_ready(struct conn *c)
 	return go_on(c);
 }
 
+int handshake_room_again(struct conn *c)
+{
+	return go_on(c);
+}
+
 int handshake_place_again(struct conn *c)
 {
 	take_place(c);
@@ -198,28 +203,31 @@ static void answer_lookup(struct conn *c)
 	export_put(exports, e);
 }
 
-/* One after the other; the codec says when its buffer is full, and asks again
- * once it was taken. */
+/* One after the other, as long as there is room in the queue. What a list needs
+ * beyond that is the place in it: it may be long, and clients many. */
 static int answer_list(struct conn *c)
 {
 	struct exports *exports = &c->worker->server->exports;
-	unsigned i, count;
-	struct export **all = exports_all(exports, &count);
 	char text[160];
-	int error = 0;
 
-	if (!all && count > 0)
-		return stream_end(c, "no memory");
-	for (i = 0; i < count && !error; i++) {
-		export_describe(all[i], text, sizeof(text));
-		while (!error && proto_handshake_list_item(c->handshake,
-							   all[i]->name, text))
-			error = queue_output(c);
+	if (!c->listed)
+		c->listed = exports_next(exports, NULL, &c->list_at);
+	while (c->listed) {
+		export_describe(c->listed, text, sizeof(text));
+		if (proto_handshake_list_item(c->handshake, c->listed->name,
+					      text) == 0) {
+			c->listed =
+				exports_next(exports, c->listed, &c->list_at);
+			continue;
+		}
+		c->wants_room = conn_full(c);
+		if (c->wants_room)
+			return 0;
+		if (queue_output(c))
+			return -1;
 	}
-	exports_free(exports, all, count);
-	if (!error)
-		proto_handshake_list_end(c->handshake);
-	return error;
+	proto_handshake_list_end(c->handshake);
+	return 0;
 }
 
 int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
@@ -227,6 +235,7 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 	size_t part;
 
 	*used = 0;
+	c->wants_room = false;
 	for (;;) {
 		enum proto_event event = proto_handshake_feed(
 			c->handshake, buf + *used, n - *used, &part);
@@ -236,10 +245,9 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 		case PROTO_MORE:
 			return 0;
 		case PROTO_SEND:
-			/* A peer that asks and does not listen is let go. */
-			if (conn_full(c))
-				return stream_end(c, "it does not take its "
-						     "replies");
+			c->wants_room = conn_full(c);
+			if (c->wants_room)
+				return 0;
 			if (queue_output(c))
 				return -1;
 			break;
@@ -252,6 +260,8 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 		case PROTO_LIST:
 			if (answer_list(c))
 				return -1;
+			if (c->wants_room)
+				return 0;
 			break;
 		case PROTO_BITMAPS:
 			proto_handshake_bitmaps_end(c->handshake);

@@ -16,6 +16,9 @@ int handshake_session_ready(struct conn *c);
  * above. */
 int handshake_place_again(struct conn *c);
 
+/* There is room for more of what it asked for (wants_room). Negative as above. */
+int handshake_room_again(struct conn *c);
+
 /* It no longer has an export. */
 void handshake_leave_export(struct conn *c);
 

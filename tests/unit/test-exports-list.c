@@ -194,6 +194,67 @@ static void by_command(void **state)
 	expect_list(NULL, 0);
 }
 
+/* The rest of a walk, from e on, must be these. */
+static void expect_rest(struct export *e, unsigned at, const char *const *names,
+			unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		assert_non_null(e);
+		assert_string_equal(e->name, names[i]);
+		e = exports_next(&exports, e, &at);
+	}
+	assert_null(e);
+}
+
+/* Three steps of a walk; what comes fourth is the result. */
+static struct export *three_steps(unsigned *at)
+{
+	struct export *e = NULL;
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		e = exports_next(&exports, e, at);
+	return e;
+}
+
+static void walks(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
+	struct export *e;
+	unsigned i, at;
+
+	(void)state;
+	assert_null(exports_next(&exports, NULL, &at));
+	for (i = 0; i < 6; i++)
+		publish(names[i], NULL, false);
+	expect_rest(exports_next(&exports, NULL, &at), at, names, 6);
+	/* Withdrawn: those before, those behind, itself. */
+	e = three_steps(&at);
+	exports_withdraw(&exports, "b");
+	expect_rest(e, at, names + 3, 3);
+	publish("b", NULL, false);
+	exports_withdraw(&exports, "b");
+	e = three_steps(&at); /* a, c, d, and now e */
+	exports_withdraw(&exports, "f");
+	expect_rest(e, at, names + 4, 1);
+	publish("f", NULL, false);
+	e = three_steps(&at);
+	exports_withdraw(&exports, "e");
+	expect_rest(e, at, names + 4, 2);
+	/* Replaced, and one more. */
+	e = three_steps(&at); /* a, c, d, and now f */
+	publish("f", NULL, false);
+	publish("g", NULL, false);
+	expect_rest(e, at, names + 5, 2);
+	/* Nothing is left. */
+	e = three_steps(&at);
+	for (i = 0; i < 7; i++)
+		exports_withdraw(&exports, names[i]);
+	expect_rest(e, at, names + 5, 1);
+}
+
 static void *visit(void *arg)
 {
 	struct export *e, **all;
@@ -270,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names, begin, end),
 		cmocka_unit_test_setup_teardown(places, begin, end),
+		cmocka_unit_test_setup_teardown(walks, begin, end),
 		cmocka_unit_test_setup_teardown(by_command, begin, end),
 		cmocka_unit_test_setup_teardown(threads, begin, end),
 	};
