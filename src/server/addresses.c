@@ -13,6 +13,18 @@ struct address_count {
 
 static const struct address local;
 
+struct address address_identity(const struct address *a)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const struct address loopback = {{[15] = 1}};
+
+	if (memcmp(a, &loopback, sizeof(*a)) == 0 ||
+	    (memcmp(a->byte, mapped, sizeof(mapped)) == 0 &&
+	     a->byte[12] == 127))
+		return local;
+	return *a;
+}
+
 void addresses_init(struct addresses *a)
 {
 	memset(a, 0, sizeof(*a));

@@ -22,6 +22,10 @@ struct addresses {
 	struct address_count *bucket[ADDRESS_BUCKETS];
 };
 
+/* Who that is, as far as an address can tell: all that are only found inside of
+ * this host (127.0.0.0/8, ::1, Unix sockets) are one. Pure. */
+struct address address_identity(const struct address *a);
+
 void addresses_init(struct addresses *a);
 void addresses_destroy(struct addresses *a);
 

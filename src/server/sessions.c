@@ -12,7 +12,7 @@ struct session {
 	uint64_t used;	      /* sessions.clock when it was entered last */
 	unsigned connections; /* of all epochs */
 	unsigned takeovers;   /* older connections are being closed */
-	struct address from;
+	struct address from;  /* its identity */
 };
 
 void sessions_init(struct sessions *s)
@@ -79,7 +79,7 @@ static struct session *begin(struct sessions *s, struct session **at,
 		return NULL;
 	memcpy(e->uuid, who->uuid, sizeof(e->uuid));
 	e->epoch = who->epoch;
-	e->from = *from;
+	e->from = address_identity(from);
 	e->next = *at;
 	*at = e;
 	s->idle++;
@@ -90,6 +90,7 @@ enum session_answer sessions_enter(struct sessions *s,
 				   const struct proto_session *who,
 				   const struct address *from)
 {
+	const struct address identity = address_identity(from);
 	enum session_answer answer = SESSION_IN;
 	struct session **at, *e;
 
@@ -98,7 +99,7 @@ enum session_answer sessions_enter(struct sessions *s,
 	e = *at ? *at : begin(s, at, who, from);
 	if (!e)
 		answer = SESSION_NO_MEMORY;
-	else if (memcmp(&e->from, from, sizeof(*from)) != 0)
+	else if (memcmp(&e->from, &identity, sizeof(identity)) != 0)
 		answer = SESSION_FOREIGN;
 	else if (who->epoch < e->epoch)
 		answer = SESSION_OLD;

@@ -2,7 +2,8 @@
 /* Sessions: one attached device, whatever connections it has. A client opens
  * NAME;s=UUID.EPOCH; a higher epoch first ends all connections of lower ones, so
  * that a request left over on a stalled old one can never land on newer data.
- * An equal epoch adds a connection, a lower one is refused. */
+ * An equal epoch adds a connection, a lower one is refused. Only who has opened a
+ * session may come back to it, see address_identity(). */
 #ifndef NBDRAM_SERVER_SESSIONS_H
 #define NBDRAM_SERVER_SESSIONS_H
 

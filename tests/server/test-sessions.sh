@@ -6,8 +6,23 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-start_nbdramd --both -m 256M -o workers=4 -e disk,size=64M,default -e other,size=1M
-peer "$(scaled 400 40)" <<'END' || fail "sessions"
+# An address of this host that others have as well; it is no loopback.
+outside=
+for at in $(hostname -I 2>/dev/null); do
+	case $at in
+	*:* | 127.*) ;;
+	*) outside=$at && break ;;
+	esac
+done
+also=()
+[ ! "$outside" ] || also=(--insecure -l "$outside:0")
+
+start_nbdramd --both "${also[@]}" -m 256M -o workers=4 -e disk,size=64M,default -e other,size=1M
+outside_uri=
+if [ "$outside" ]; then
+	outside_uri=nbd://$(sed -n "s/.*listening to \($outside:[0-9]*\)$/\1/p" "$log")
+fi
+peer "$(scaled 400 40)" "$outside_uri" <<'END' || fail "sessions"
 import threading
 U1 = "00112233-4455-6677-8899-aabbccddeeff"
 U2 = "00112233-4455-6677-8899-AABBCCDDEEFE"
@@ -52,9 +67,19 @@ enter(U1, 2**64 - 1).close()
 refused("ERR_POLICY", enter, U1, 9)
 alive(plain, other)
 
-# Somebody else, here one who comes by TCP, can neither join nor end it.
-for epoch in (0, 1, 2, 77):
-    refused("ERR_POLICY", enter, U2, epoch, uri=tcp_uri)
+# Somebody else, who has another address, can neither join nor end it.
+for epoch in (0, 1, 2, 77) if args[1] else ():
+    refused("ERR_POLICY", enter, U2, epoch, uri=args[1])
+alive(plain, other)
+
+# By TCP on this host it is the same one as by the Unix socket.
+again = enter(U2, 1, uri=tcp_uri)
+alive(other, again)
+other = enter(U2, 2, uri=tcp_uri)
+gone(again)
+again = enter(U2, 3)
+gone(other)
+other = again
 alive(plain, other)
 
 # What is no session: refused, and in step.
@@ -66,7 +91,7 @@ with Peer().hello() as p:
                 "disk;s=%s.1" % U1.replace("-", "")):
         refused(("ERR_INVALID", "ERR_UNKNOWN"), p.go, bad)
     refused("ERR_UNKNOWN", p.go, name(U2, 2, "none"))
-    p.go(name(U2, 1))
+    p.go(name(U2, 3))
 alive(other)
 
 # A device that comes back again and again while its old connections are in the
