@@ -3,15 +3,23 @@
 #include "unix-socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "reason.h"
+
+/* How long to wait for others who listen in the same folder. */
+#define LOCK_MSEC 5000u
+#define LOCK_PAUSE_MSEC 5u
 
 /* Whether somebody answers there. */
 static bool alive(const struct sockaddr_un *address)
@@ -58,6 +66,40 @@ static int clear_path(const struct sockaddr_un *address, const char *path,
 	return 0;
 }
 
+/* Between another's bind() and its listen() nobody seems to be there; and what
+ * was found dead may have been replaced by one that lives before it is removed.
+ * So of those who listen in one folder one at a time looks, clears the path and
+ * listens: *fd is to be closed then. Where that cannot be (a folder that may not
+ * be read, a file system without locks) it is -1. */
+static int lock_folder(const char *path, int *fd, struct ram_why *why)
+{
+	CLEANUP_FREE char *folder = strdup(path);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MSEC * 1000000};
+	unsigned tries = LOCK_MSEC / LOCK_PAUSE_MSEC;
+
+	*fd = -1;
+	if (!folder)
+		return reason(why, -ENOMEM, "unix:%s: no memory", path);
+	if (slash)
+		slash[slash == folder] = 0;
+	*fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (*fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
+		if (tries-- == 0) {
+			close(*fd);
+			return reason(why, -EBUSY,
+				      "unix:%s: another program has a lock on "
+				      "the folder for %u s already; stop it or "
+				      "take another folder",
+				      path, LOCK_MSEC / 1000);
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 static int listen_at(struct unix_socket *u, const struct sockaddr_un *address,
 		     mode_t mode)
 {
@@ -75,11 +117,29 @@ static int listen_at(struct unix_socket *u, const struct sockaddr_un *address,
 	return listen(u->fd, 4096) < 0 ? -errno : 0;
 }
 
+static int listen_cleared(struct unix_socket *u,
+			  const struct sockaddr_un *address, const char *path,
+			  mode_t mode, struct ram_why *why)
+{
+	int error = clear_path(address, path, why);
+
+	if (error)
+		return error;
+	u->path = strdup(path);
+	error = u->path ? listen_at(u, address, mode) : -ENOMEM;
+	if (error) {
+		reason(why, error, "unix:%s: cannot listen: %s", path,
+		       strerror(-error));
+		unix_socket_close(u);
+	}
+	return error;
+}
+
 int unix_socket_listen(struct unix_socket *u, const char *path, mode_t mode,
 		       struct ram_why *why)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int error;
+	int error, lock;
 
 	*u = (struct unix_socket){.fd = -1};
 	if (!*path || strlen(path) >= sizeof(address.sun_path))
@@ -87,16 +147,12 @@ int unix_socket_listen(struct unix_socket *u, const char *path, mode_t mode,
 			      "unix:%s: a socket's path has 1 to %zu bytes",
 			      path, sizeof(address.sun_path) - 1);
 	strcpy(address.sun_path, path);
-	error = clear_path(&address, path, why);
+	error = lock_folder(path, &lock, why);
 	if (error)
 		return error;
-	u->path = strdup(path);
-	error = u->path ? listen_at(u, &address, mode) : -ENOMEM;
-	if (error) {
-		reason(why, error, "unix:%s: cannot listen: %s", path,
-		       strerror(-error));
-		unix_socket_close(u);
-	}
+	error = listen_cleared(u, &address, path, mode, why);
+	if (lock >= 0)
+		close(lock);
 	return error;
 }
 
