@@ -66,11 +66,17 @@ everywhere()
 # wrong STATUS PATTERN ARGUMENT...: nbdramd with these arguments must not start,
 # but end with this status (1: it could not; 2: usage) and one line on standard
 # error that matches the pattern (of grep -E). What it printed is in $tmp/wrong.
+# It has a control socket of its own, unless one is named or a file is read.
 wrong()
 {
-	local want=$1 pattern=$2 status
+	local want=$1 pattern=$2 status own=()
 	shift 2
-	timeout -k 5 20 "$nbdramd" "$@" >"$tmp/out" 2>"$tmp/wrong" </dev/null
+	case " $* " in
+	*' -s '* | *' -c '* | *[' ,=']control=*) ;;
+	*) own=(-s "$tmp/control") ;;
+	esac
+	timeout -k 5 20 "$nbdramd" "${own[@]}" "$@" >"$tmp/out" \
+		2>"$tmp/wrong" </dev/null
 	status=$?
 	cat "$tmp/out" "$tmp/wrong"
 	[[ $status = $want ]] || fail "exit status $status with: $*"

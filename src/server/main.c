@@ -17,6 +17,7 @@
 #include "listener.h"
 #include "log.h"
 #include "options.h"
+#include "pool-before.h"
 #include "reload.h"
 #include "server.h"
 #include "worker.h"
@@ -173,57 +174,13 @@ static int open_listeners(struct server *s, struct event_base *base)
 /* For nbdramctl. One that was not asked for may be missing: a second server on
  * this host, or a user's, has no place for it. */
 static int open_control(struct server *s, struct event_base *base,
-			struct control_socket **control)
+			struct control_socket **control, struct ram_why *why)
 {
-	struct ram_why why;
-
-	*control = control_socket_open(s, base, &why);
-	if (*control)
+	*control = control_socket_open(s, base, why);
+	if (*control || !s->config->control_asked)
 		return 0;
-	if (s->config->control_asked) {
-		log_error("control socket: %s", why.text);
-		return -EINVAL;
-	}
-	log_warning("no control socket, nbdramctl cannot be used: %s; -s names "
-		    "another",
-		    why.text);
-	return 0;
-}
-
-/* Listen, say so, wait for the end. 0, or 1 when it could not begin. */
-static int serve(struct server *s, struct event_base *base)
-{
-	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
-	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
-	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
-	struct event *dog = watchdog(base);
-	struct control_socket *control = NULL;
-	int result = EXIT_FAILURE;
-
-	if (open_listeners(s, base) == 0 && term && intr && hup &&
-	    open_control(s, base, &control) == 0 && start_workers(s) == 0) {
-		event_add(term, NULL);
-		event_add(intr, NULL);
-		event_add(hup, NULL);
-		listeners_commit(s->listeners, NULL, NULL);
-		if (control)
-			control_socket_start(control);
-		sd_notify(0, "READY=1");
-		event_base_dispatch(base);
-		result = EXIT_SUCCESS;
-	}
-	listeners_close(s->listeners);
-	control_socket_close(control);
-	stop_workers(s);
-	if (term)
-		event_free(term);
-	if (intr)
-		event_free(intr);
-	if (hup)
-		event_free(hup);
-	if (dog)
-		event_free(dog);
-	return result;
+	log_error("control socket: %s", why->text);
+	return -EINVAL;
 }
 
 /* The disks that are asked for, under their names. */
@@ -251,6 +208,56 @@ static int open_exports(struct server *s)
 	return 0;
 }
 
+static void wait_for_end(struct server *s, struct event_base *base,
+			 struct control_socket *control)
+{
+	listeners_commit(s->listeners, NULL, NULL);
+	if (control)
+		control_socket_start(control);
+	sd_notify(0, "READY=1");
+	event_base_dispatch(base);
+}
+
+/* Whatever may fail, and disks as the last of it: a start that fails leaves the
+ * pool as it was. Then say so, and wait for the end. 0, or 1 when it could not
+ * begin. */
+static int serve(struct server *s, struct event_base *base)
+{
+	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
+	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
+	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
+	struct event *dog = watchdog(base);
+	struct control_socket *control = NULL;
+	int result = EXIT_FAILURE;
+	struct ram_why why;
+
+	if (term && intr && hup && open_listeners(s, base) == 0 &&
+	    open_pool(s) == 0 && open_control(s, base, &control, &why) == 0 &&
+	    start_workers(s) == 0 && open_exports(s) == 0) {
+		if (!control)
+			log_warning("no control socket, nbdramctl cannot be "
+				    "used: %s; -s names another",
+				    why.text);
+		event_add(term, NULL);
+		event_add(intr, NULL);
+		event_add(hup, NULL);
+		wait_for_end(s, base, control);
+		result = EXIT_SUCCESS;
+	}
+	listeners_close(s->listeners);
+	control_socket_close(control);
+	stop_workers(s);
+	if (term)
+		event_free(term);
+	if (intr)
+		event_free(intr);
+	if (hup)
+		event_free(hup);
+	if (dog)
+		event_free(dog);
+	return result;
+}
+
 /* A quarter of what the host keeps for itself. */
 static uint64_t socket_memory(void)
 {
@@ -266,6 +273,7 @@ static int run(struct options *o)
 	struct server server = {.config = &o->config, .sources = &o->sources};
 	struct event_base *base = event_base_new();
 	int result = EXIT_FAILURE;
+	struct pool_before before;
 
 	if (!base) {
 		log_error("cannot make an event loop");
@@ -279,9 +287,12 @@ static int run(struct options *o)
 	addresses_init(&server.addresses);
 	sessions_init(&server.sessions);
 	exports_init(&server.exports);
-	if (open_pool(&server) == 0 && open_exports(&server) == 0)
-		result = serve(&server, base);
+	pool_before_look(&before, o->config.pool_path);
+	result = serve(&server, base);
 	exports_destroy(&server.exports);
+	if (result && server.pool)
+		pool_before_restore(&before, server.pool);
+	pool_before_free(&before);
 	ram_pool_close(server.pool);
 	event_base_free(base);
 	sessions_destroy(&server.sessions);
