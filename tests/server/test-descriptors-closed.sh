@@ -9,7 +9,8 @@ for closed in '<&-' '>&-' '2>&-' '<&- >&-' '>&- 2>&-' '<&- >&- 2>&-'; do
 	free_socket
 	notify=$tmp/notify${socket##*/}
 	_hear "$notify"
-	eval "exec env NOTIFY_SOCKET=\$notify \"\$nbdramd\" -v -m 64M -l unix:\$socket 1M \
+	eval "exec env NOTIFY_SOCKET=\$notify \"\$nbdramd\" -v -m 64M \
+		-l unix:\$socket -s \$socket-control 1M \
 		$closed" &
 	pid=$!
 	_nbdramd_logs[$pid]=/dev/null

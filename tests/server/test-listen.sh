@@ -38,8 +38,8 @@ ip netns add "$ns" 2>/dev/null || exit 0
 cleanup_fn ip netns del "$ns"
 ip -n "$ns" link set lo up
 _hear "$tmp/told"
-NOTIFY_SOCKET=$tmp/told ip netns exec "$ns" "$nbdramd" -m 64M 1M \
-	>"$tmp/log" 2>&1 </dev/null &
+NOTIFY_SOCKET=$tmp/told ip netns exec "$ns" "$nbdramd" -m 64M \
+	-s "$tmp/control" 1M >"$tmp/log" 2>&1 </dev/null &
 pid=$!
 _nbdramd_logs[$pid]=$tmp/log
 cleanup_fn _end_nbdramd "$pid"

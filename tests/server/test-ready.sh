@@ -24,8 +24,9 @@ for round in range(rounds):
         t.close()
     with open(folder + "/log", "a") as log:
         p = subprocess.Popen(
-            [program, "-m", "64M", "-l", where, "1M"], stdin=subprocess.DEVNULL,
-            stdout=log, stderr=log, env=dict(os.environ, NOTIFY_SOCKET=told))
+            [program, "-m", "64M", "-l", where, "-s", folder + "/c", "1M"],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            env=dict(os.environ, NOTIFY_SOCKET=told))
     try:
         while b"READY=1" not in s.recv(4096).split(b"\n"):
             pass

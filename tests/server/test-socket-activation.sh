@@ -50,7 +50,7 @@ sed -i 's/POSIX::fcntl(fileno($s), F_DUPFD, 50) \/\/ die $!/fcntl($s, F_DUPFD, 5
 
 _hear "$tmp/notify"
 NOTIFY_SOCKET=$tmp/notify "$perl" "$tmp/activate" "$tmp" tut \
-	"$nbdramd" -m 64M 1M >"$tmp/log" 2>&1 </dev/null &
+	"$nbdramd" -m 64M -s "$tmp/control" 1M >"$tmp/log" 2>&1 </dev/null &
 pid=$!
 _nbdramd_logs[$pid]=$tmp/log
 cleanup_fn _end_nbdramd "$pid"
@@ -71,7 +71,7 @@ rm "$tmp/activated"
 
 for kinds in d n f td; do
 	timeout 20 "$perl" "$tmp/activate" "$tmp" "$kinds" \
-		"$nbdramd" -m 64M 1M >"$tmp/out" 2>&1 </dev/null
+		"$nbdramd" -m 64M -s "$tmp/control" 1M >"$tmp/out" 2>&1 </dev/null
 	status=$?
 	cat "$tmp/out"
 	[ "$status" = 1 ] || fail "$kinds: exit status $status"
@@ -80,6 +80,6 @@ for kinds in d n f td; do
 	[ "$(wc -l <"$tmp/out")" = 1 ] || fail "$kinds: not one line"
 done
 # For another process: not for us.
-LISTEN_FDS=3 LISTEN_PID=1 "$nbdramd" -m 64M -l "unix:$tmp/none/s" 1M \
-	>"$tmp/out" 2>&1
+LISTEN_FDS=3 LISTEN_PID=1 "$nbdramd" -m 64M -l "unix:$tmp/none/s" \
+	-s "$tmp/control" 1M >"$tmp/out" 2>&1
 [ "$(wc -l <"$tmp/out")" = 1 ] || fail "LISTEN_PID is not looked at"

@@ -17,7 +17,8 @@ def run(environment, seconds):
     # WATCHDOG_PID must be the server's own: the shell becomes it.
     p = subprocess.Popen(
         ["/bin/sh", "-c", environment + ' exec "$@"', "-", program, "-m",
-         "64M", "-l", "unix:" + path, "8T"], stdin=subprocess.DEVNULL,
+         "64M", "-l", "unix:" + path, "-s", folder + "/c",
+         "8T"], stdin=subprocess.DEVNULL,
         env=dict(os.environ, NOTIFY_SOCKET=told))
     try:
         while b"READY=1" not in s.recv(4096).split(b"\n"):
