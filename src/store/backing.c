@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,27 @@
 
 #include "check.h"
 #include "fault.h"
+#include "settings.h"
 #include "why.h"
 
 /* A file gets its own name only when it is a whole pool, so that a kill while
  * it is being made leaves nothing that looks like a damaged one. */
 #define BACKING_NEW "pool.new"
 
+#define GROUP_BYTES (RUN_BLOCKS * (uint64_t)BLOCK_SIZE)
+
 static int open_anonymous(struct backing *b, struct ram_why *why)
 {
-	b->fd = memfd_create("nbdram-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+
+	if (b->huge)
+		flags |= MFD_HUGETLB | MFD_HUGE_2MB;
+	b->fd = memfd_create("nbdram-pool", flags);
+	if (b->fd < 0 && b->huge)
+		return why_set(why, -EOPNOTSUPP,
+			       "hugepages=2M: this system has no huge pages of "
+			       "2 MiB (%s); leave hugepages out",
+			       strerror(errno));
 	if (b->fd < 0)
 		return why_set(why, -errno, "cannot make a memfd: %s",
 			       strerror(errno));
@@ -160,17 +173,23 @@ static int open_new(struct backing *b, struct ram_why *why)
 	return 0;
 }
 
-int backing_open(struct backing *b, const char *path, struct ram_why *why)
+int backing_open(struct backing *b, const struct ram_pool_config *config,
+		 struct ram_why *why)
 {
 	int error;
 
 	memset(b, 0, sizeof(*b));
 	b->fd = b->dir = -1;
-	b->path = path;
-	if (!path)
+	b->path = config->path;
+	b->huge = config->hugepages == RAM_PAGES_2M;
+	b->thp = config->hugepages == RAM_PAGES_THP;
+	b->lock = config->lock;
+	if (!b->path)
 		return open_anonymous(b, why);
 
 	error = open_folder(b, why);
+	if (!error)
+		error = settings_folder(b, why);
 	if (error)
 		goto fail;
 	/* The folder's lock is held while a pool is made in it or opened; the
@@ -190,15 +209,35 @@ fail:
 	return error;
 }
 
+/* A place for the mapping that begins with a group; NULL: anywhere. */
+static void *aligned_place(uint64_t bytes)
+{
+	uint8_t *at, *place;
+
+	at = mmap(NULL, bytes + GROUP_BYTES, PROT_NONE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	place = at + (round_up((uintptr_t)at, GROUP_BYTES) - (uintptr_t)at);
+	if (place > at)
+		munmap(at, place - at);
+	munmap(place + bytes, at + GROUP_BYTES - place);
+	return place;
+}
+
 int backing_map(struct backing *b, uint64_t blocks, struct ram_why *why)
 {
 	uint64_t bytes = blocks << BLOCK_SHIFT;
-	void *base;
+	void *base, *place = b->thp ? aligned_place(bytes) : NULL;
 
 	base = fault(RAM_FAULT_ALLOC)
 		       ? MAP_FAILED
-		       : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_NORESERVE, b->fd, 0);
+		       : mmap(place, bytes, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE |
+				      (place ? MAP_FIXED : 0),
+			      b->fd, 0);
+	if (base == MAP_FAILED && place)
+		munmap(place, bytes);
 	if (base == MAP_FAILED)
 		return why_set(why, -ENOMEM,
 			       "cannot map the pool of %llu bytes; raise the "
@@ -247,7 +286,7 @@ void backing_close(struct backing *b)
 	if (b->fresh && b->dir >= 0 && b->fd >= 0)
 		unlinkat(b->dir, BACKING_NEW, 0);
 	/* Only while it is empty. */
-	if (b->fresh && b->made_folder)
+	if (b->made_folder && (b->fresh || b->fd < 0))
 		rmdir(b->path);
 	if (b->fd >= 0)
 		close(b->fd);
@@ -281,10 +320,25 @@ uint64_t backing_room(const struct backing *b)
 	return (uint64_t)fs.f_bavail * fs.f_bsize + backing_occupied(b);
 }
 
+/* The kernel makes huge pages of shared memory when they are touched, not for
+ * fallocate(). It says so when there is no memory, instead of SIGBUS. */
+static int reserve_thp(const struct backing *b, uint64_t block)
+{
+	void *group = backing_at(b, round_down(block, RUN_BLOCKS));
+
+	while (madvise(group, GROUP_BYTES, MADV_POPULATE_WRITE) < 0) {
+		if (errno != EINTR && errno != EAGAIN)
+			return errno == ENOMEM ? -ENOMEM : -ENOSPC;
+	}
+	return 0;
+}
+
 int backing_reserve(const struct backing *b, uint64_t block, uint64_t n)
 {
 	if (fault(RAM_FAULT_BACKING))
 		return -ENOSPC;
+	if (b->thp)
+		return reserve_thp(b, block);
 	while (fallocate(b->fd, 0, block << BLOCK_SHIFT, n << BLOCK_SHIFT) <
 	       0) {
 		if (errno != EINTR)
@@ -310,6 +364,9 @@ bool backing_has_data(const struct backing *b, uint64_t block)
 {
 	off_t at = (off_t)(block << BLOCK_SHIFT);
 
+	/* hugetlbfs does not tell; so it gets memory, or has none left. */
+	if (b->huge)
+		return backing_reserve(b, block, 1) == 0;
 	return lseek(b->fd, at, SEEK_DATA) == at;
 }
 
@@ -318,6 +375,11 @@ void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n)
 	unsigned char held[RUN_BLOCKS];
 	uint64_t i, run = 0;
 
+	if (b->huge) {
+		/* In a group that is in use all is there. */
+		backing_populate(b, block, n);
+		return;
+	}
 	if (!backing_held(b, block, n, held))
 		return;
 	for (i = 0; i <= n; i++) {
@@ -349,6 +411,13 @@ int backing_write(const struct backing *b, const void *buf, uint64_t block,
 
 	if (fault(RAM_FAULT_BACKING))
 		return -ENOSPC;
+	if (backing_grouped(b)) {
+		/* hugetlbfs has no write(2). */
+		if (backing_reserve(b, block, n))
+			return -ENOSPC;
+		memcpy(backing_at(b, block), buf, left);
+		return 0;
+	}
 	while (left > 0) {
 		done = pwrite(b->fd, from, left, at);
 		if (done < 0 && errno == EINTR)

@@ -21,16 +21,26 @@ struct backing {
 	bool fresh;	  /* made by this open, nothing in it */
 	bool made_folder; /* by this open too */
 	int dir;	  /* the folder while a new file is not yet in place */
+	/* Memory comes and goes in groups of RUN_BLOCKS: one huge page each, or
+	 * what may become one. */
+	bool huge, thp;
+	bool lock; /* what is mapped stays in memory */
 };
 
-/* Open and lock what is at path (NULL: a new memfd), or make the file under
- * another name: it gets its own by backing_commit(). Maps nothing.
+static inline bool backing_grouped(const struct backing *b)
+{
+	return b->huge || b->thp;
+}
+
+/* Open and lock what is at config->path (NULL: a new memfd), or make the file
+ * under another name: it gets its own by backing_commit(). Maps nothing.
  * -EBUSY, -EACCES, -EINVAL and what the system calls gave; why is filled. */
-int backing_open(struct backing *b, const char *path, struct ram_why *why);
+int backing_open(struct backing *b, const struct ram_pool_config *config,
+		 struct ram_why *why);
 
 /* Map so many blocks, also where the file is shorter: what lies behind its end
  * must not be touched before backing_extend(), which makes it as long (it never
- * shrinks). */
+ * shrinks). Of a grouped one only whole groups. */
 int backing_map(struct backing *b, uint64_t blocks, struct ram_why *why);
 int backing_extend(struct backing *b, struct ram_why *why);
 
@@ -53,8 +63,9 @@ static inline void *backing_at(const struct backing *b, uint64_t block)
 	return b->base + (block << BLOCK_SHIFT);
 }
 
-/* Take memory for n blocks, so that touching them cannot fail. What they hold
- * already stays. 0 or -ENOSPC, -ENOMEM. At most RUN_BLOCKS. */
+/* Take memory for n blocks, so that touching them cannot fail; of a grouped
+ * backing for their whole group. What they hold already stays. 0 or -ENOSPC,
+ * -ENOMEM. At most RUN_BLOCKS, in one group if grouped. */
 int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
 
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
@@ -73,7 +84,8 @@ bool backing_held(const struct backing *b, uint64_t block, uint64_t n,
  * that would take some. At most RUN_BLOCKS. */
 void backing_populate_held(const struct backing *b, uint64_t block, uint64_t n);
 
-/* Give memory back; reads as zeroes afterwards. 0 or a negative errno. */
+/* Give memory back; reads as zeroes afterwards. Of a grouped backing whole
+ * groups. 0 or a negative errno. */
 int backing_punch(const struct backing *b, uint64_t block, uint64_t n);
 
 /* Write n whole blocks through the file: half the price of a first touch

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "fault.h"
 #include "freemap.h"
+#include "group.h"
 #include "keeper.h"
 #include "pool.h"
 
@@ -259,8 +260,10 @@ void block_born(struct ram_pool *pool, uint64_t block, unsigned level,
 	atomic_store_explicit(&m->count,
 			      (uint32_t)level << META_LEVEL_SHIFT | 1,
 			      memory_order_relaxed);
-	if (level > 0)
+	if (level > 0) {
 		atomic_store_explicit(&m->owner, owner, memory_order_relaxed);
+		atomic_fetch_add(&pool->blocks.table_count, 1);
+	}
 }
 
 uint32_t block_uses(struct ram_pool *pool, uint64_t block)
@@ -290,11 +293,13 @@ bool block_unref(struct ram_thread *t, uint64_t block, bool swap)
 
 void block_retire(struct ram_thread *t, uint64_t block)
 {
+	atomic_fetch_sub(&t->pool->blocks.table_count, 1);
 	put_away(t, block, 0, true);
 }
 
 void block_retire_charged(struct ram_thread *t, uint64_t block)
 {
+	atomic_fetch_sub(&t->pool->blocks.table_count, 1);
 	put_away(t, block, 0, false);
 }
 
@@ -319,10 +324,26 @@ static void refill_from_map(struct ram_thread *t, uint32_t want)
 	lock_drop(&b->lock);
 }
 
+/* Of a grouped pool: what is free holds no memory, so take some. */
+static bool open_if_cold(struct ram_pool *pool)
+{
+	struct blocks *b = &pool->blocks;
+	bool cold;
+
+	if (!b->grouped)
+		return false;
+	lock_take(&b->lock);
+	cold = b->free_backed == 0 && b->free > 0 && freemap_room(b) > 0;
+	lock_drop(&b->lock);
+	return cold && group_open(pool) == 0;
+}
+
 static bool refill_once(struct ram_thread *t, uint32_t want)
 {
 	limbo_drain(t->pool, t);
 	if (t->stock.blocks == 0)
+		refill_from_map(t, want);
+	if (t->stock.blocks == 0 && open_if_cold(t->pool))
 		refill_from_map(t, want);
 	return t->stock.blocks > 0;
 }
@@ -556,6 +577,7 @@ void block_free_dead(struct ram_pool *pool, uint32_t block)
 	lock_take(&pool->blocks.lock);
 	freemap_add(&pool->blocks, run);
 	lock_drop(&pool->blocks.lock);
+	atomic_fetch_sub(&pool->blocks.table_count, 1);
 	atomic_fetch_sub(&pool->blocks.pending, 1);
 }
 
@@ -565,7 +587,8 @@ struct run block_hand_out(struct ram_pool *pool, bool warm, uint32_t most)
 	struct run run;
 
 	lock_take(&b->lock);
-	run = freemap_take_kind(b, most, warm);
+	run = warm && b->grouped ? freemap_take_whole(b)
+				 : freemap_take_kind(b, most, warm);
 	b->hand += run.count;
 	lock_drop(&b->lock);
 	return run;
@@ -582,7 +605,9 @@ void block_hand_in(struct ram_pool *pool, struct run run, bool warm)
 	/* The counts of a group are a page: nobody's now, so give it back. */
 	if (!warm && freemap_group_empty(b, run.first))
 		madvise(&pool->meta[round_down(run.first, RUN_BLOCKS)],
-			RUN_BLOCKS * sizeof(struct meta), MADV_DONTNEED);
+			RUN_BLOCKS * sizeof(struct meta),
+			pool->backing.lock ? MADV_DONTNEED_LOCKED
+					   : MADV_DONTNEED);
 	lock_drop(&b->lock);
 	wait_wake_first(pool);
 }

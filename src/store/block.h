@@ -69,6 +69,7 @@ struct group {
 	uint64_t backed[RUN_BLOCKS / 64]; /* only for free ones */
 	uint16_t free_count;
 	uint16_t backed_count; /* free and backed */
+	bool whole;	       /* all of it is free and holds memory */
 	/* No run of a kind is longer than this: what the last search found,
 	 * RUN_BLOCKS once something was added. [0] cold, [1] warm. */
 	uint16_t longest[2];
@@ -85,10 +86,12 @@ struct blocks {
 	uint64_t *
 		unmapped; /* groups with blocks written through the file only */
 	uint64_t warm_hint, cold_hint; /* groups where to look first */
-	uint64_t takes;		/* how often something was taken from the map */
-	uint64_t pushes;	/* how often freed blocks were handed over */
-	uint64_t limit;		/* most blocks that may be taken */
-	uint64_t free;		/* in the map */
+	bool grouped;		       /* fixed after open; see group.h */
+	uint64_t whole;	 /* groups that are free as a whole and hold memory */
+	uint64_t takes;	 /* how often something was taken from the map */
+	uint64_t pushes; /* how often freed blocks were handed over */
+	uint64_t limit;	 /* most blocks that may be taken */
+	uint64_t free;	 /* in the map */
 	uint64_t free_backed;	/* of them, with memory */
 	uint64_t backed_low;	/* the least of it since the last look */
 	uint64_t hand;		/* in the housekeeper's hand for a moment */
@@ -104,7 +107,8 @@ struct blocks {
 	/* Grows under lock, shrinks without: blocks in stocks, staged, and
 	 * swapped out but not yet free. Stays within landing. */
 	_Atomic uint64_t landing_used;
-	uint64_t landing; /* fixed after open */
+	uint64_t landing;	      /* fixed after open */
+	_Atomic uint64_t table_count; /* that are in use, or not yet free */
 };
 
 /* Volatile state for `blocks` blocks, all of them in use. 0 or -ENOMEM. */
@@ -166,7 +170,8 @@ void block_collect(struct ram_pool *pool, struct ram_thread *self,
 		   bool with_stock);
 
 /* The housekeeper's: take a run out of the free map, and put it back. warm:
- * which kind is wanted. Count 0: there is none. */
+ * which kind is wanted. Of a grouped pool it is always a whole group. Count 0:
+ * there is none. */
 struct run block_hand_out(struct ram_pool *pool, bool warm, uint32_t most);
 void block_hand_in(struct ram_pool *pool, struct run run, bool warm);
 

@@ -9,11 +9,55 @@
 #include "fault.h"
 #include "headroom.h"
 #include "hostmem.h"
+#include "settings.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 /* Landing: the larger of 64 MiB and 1/64 of the pool, at most an eighth. */
 #define LANDING_LEAST (64 * MIB)
+
+static int no_huge(const struct backing *backing, uint64_t size,
+		   struct ram_why *why)
+{
+	uint64_t have = settings_huge_free() + backing_occupied(backing);
+
+	return why_set(why, -ENOSPC,
+		       "hugepages=2M: a pool of %llu MiB needs %llu huge pages "
+		       "of 2 MiB, and %llu are free: set more aside (sysctl "
+		       "vm.nr_hugepages), make the pool smaller, or leave "
+		       "hugepages out",
+		       (unsigned long long)(div_up(size, MIB)),
+		       (unsigned long long)div_up(size, 2 * MIB),
+		       (unsigned long long)(have / (2 * MIB)));
+}
+
+/* Huge pages are no longer the host's: all of them may be had. */
+static int default_huge(const struct backing *backing, uint64_t held,
+			uint64_t *size, struct ram_why *why)
+{
+	uint64_t most = settings_huge_free() + held;
+
+	most = min_u64(min_u64(most, backing_room(backing)), RAM_POOL_MAX);
+	*size = round_down(most, RUN_BLOCKS * (uint64_t)BLOCK_SIZE);
+	return *size ? 0 : no_huge(backing, RAM_POOL_MIN, why);
+}
+
+int bounds_fit(const struct backing *backing, uint64_t size,
+	       struct ram_why *why)
+{
+	uint64_t held = backing_occupied(backing);
+
+	if (backing->huge && size > settings_huge_free() + held)
+		return no_huge(backing, size, why);
+	if (size <= backing_room(backing))
+		return 0;
+	return why_set(why, -ENOSPC,
+		       "%s: the file system can hold %llu MiB of the pool's "
+		       "%llu; make it larger or the pool smaller",
+		       backing->path,
+		       (unsigned long long)backing_room(backing) >> 20,
+		       (unsigned long long)size >> 20);
+}
 
 int bounds_default(const struct backing *backing, uint64_t held,
 		   uint64_t headroom, uint64_t *size, struct ram_why *why)
@@ -22,6 +66,8 @@ int bounds_default(const struct backing *backing, uint64_t held,
 	uint64_t most;
 	int error;
 
+	if (backing->huge)
+		return default_huge(backing, held, size, why);
 	error = ram_host_read(&host);
 	if (error)
 		return why_set(

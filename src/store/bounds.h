@@ -13,6 +13,10 @@
 int bounds_default(const struct backing *backing, uint64_t held,
 		   uint64_t headroom, uint64_t *size, struct ram_why *why);
 
+/* Whether what is behind a pool can hold `size` bytes. -ENOSPC. */
+int bounds_fit(const struct backing *backing, uint64_t size,
+	       struct ram_why *why);
+
 /* Set the limits of a pool for `size` bytes. -EBUSY: more is in use; unchanged
  * then. */
 int bounds_set(struct ram_pool *pool, uint64_t size);

@@ -32,6 +32,9 @@ struct charge {
 	uint64_t allowed, most;
 	bool pressed;
 	uint64_t looked; /* when it was asked last; nsec */
+	/* For people, in bytes: what the host keeps, and what it could give
+	 * beside that. UINT64_MAX: it does not tell. */
+	uint64_t keep, spare;
 };
 
 /* Charge n blocks to the disk (NULL: to nobody's own). -EDQUOT: its quota;

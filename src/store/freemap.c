@@ -73,8 +73,11 @@ void freemap_destroy(struct blocks *b)
 
 static void group_told(struct blocks *b, uint64_t number)
 {
-	const struct group *g = &b->group[number];
+	struct group *g = &b->group[number];
+	bool whole = g->backed_count == RUN_BLOCKS;
 
+	b->whole += whole - g->whole;
+	g->whole = whole;
 	map_set(b->warm_map, number, g->backed_count > 0);
 	map_set(b->cold_map, number, g->free_count > g->backed_count);
 }
@@ -246,6 +249,8 @@ unsigned freemap_take_some(struct blocks *b, uint32_t most, struct run *run,
 	unsigned at, end, n = 0;
 
 	b->takes++;
+	if (!warm && b->grouped)
+		return 0;
 	while (most > 0 && n < room && group_next(b, warm, hint)) {
 		group_map(&b->group[*hint], warm, map);
 		if (!warm)
@@ -272,11 +277,26 @@ struct run freemap_take(struct blocks *b, uint32_t most)
 	struct run run = freemap_take_kind(b, most, true);
 
 	b->takes++;
-	if (run.count > 0)
+	if (run.count > 0 || b->grouped)
 		return run;
 	run = freemap_take_kind(b, most, false);
 	if (run.count > 0)
 		took_cold(b, run.first / RUN_BLOCKS);
+	return run;
+}
+
+struct run freemap_take_whole(struct blocks *b)
+{
+	struct run run = {.count = 0};
+	uint64_t number = b->warm_hint;
+
+	if (b->whole == 0)
+		return run;
+	while (group_next(b, true, &number) && !b->group[number].whole)
+		number++;
+	run.first = number * RUN_BLOCKS;
+	run.count = RUN_BLOCKS;
+	group_take(b, number, 0, RUN_BLOCKS, true);
 	return run;
 }
 

@@ -18,7 +18,8 @@ void freemap_fill(struct blocks *b);
 void freemap_add(struct blocks *b, struct run run);
 
 /* At most `most` neighbours, warm ones first; a long run is preferred within a
- * bounded search. count 0: nothing is free. The bound of the pool is the
+ * bounded search. count 0: nothing is free (grouped: and holds memory). The
+ * bound of the pool is the
  * caller's business, see freemap_room(). */
 struct run freemap_take(struct blocks *b, uint32_t most);
 /* About `most` blocks, wherever they are, in at most `room` runs: one look at
@@ -28,6 +29,9 @@ unsigned freemap_take_some(struct blocks *b, uint32_t most, struct run *run,
 
 /* One kind only, for the housekeeper. */
 struct run freemap_take_kind(struct blocks *b, uint32_t most, bool warm);
+
+/* A group that is free as a whole and holds memory; count 0: there is none. */
+struct run freemap_take_whole(struct blocks *b);
 
 /* The next group from *number on that has blocks which were written through the
  * file and may not be mapped yet; it is taken off the list. False: there is

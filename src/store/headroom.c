@@ -8,10 +8,14 @@
 #include "fault.h"
 #include "hostmem.h"
 #include "pool.h"
+#include "settings.h"
 #include "store.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
+
+/* Nobody says how many blocks more; no bound that is felt. */
+#define UNKNOWN (UINT64_MAX / 4)
 
 /* An answer is good for so long, whatever has been taken since: many who are
  * refused ask. */
@@ -61,7 +65,7 @@ void headroom_look(struct ram_pool *pool)
 	struct host_memory host;
 	struct timespec ts;
 	bool fresh;
-	uint64_t now, backed, more = UINT64_MAX / 4, headroom;
+	uint64_t now, backed, more = UNKNOWN, headroom = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
@@ -71,7 +75,9 @@ void headroom_look(struct ram_pool *pool)
 	if (fresh)
 		return;
 	/* A host that does not tell has no say. */
-	if (pool->headroom > 0 && ram_host_read(&host) == 0) {
+	if (pool->backing.huge) {
+		more = settings_huge_free() / BLOCK_SIZE;
+	} else if (pool->headroom > 0 && ram_host_read(&host) == 0) {
 		headroom = pool->headroom == RAM_DEFAULT
 				   ? headroom_usual(host.total)
 				   : pool->headroom;
@@ -84,6 +90,8 @@ void headroom_look(struct ram_pool *pool)
 	c->allowed = backed + more / 2;
 	c->most = backed + more;
 	c->pressed = more == 0;
+	c->keep = headroom;
+	c->spare = more == UNKNOWN ? UINT64_MAX : more * BLOCK_SIZE;
 	lock_drop(&c->lock);
 }
 

@@ -14,6 +14,7 @@
 #include "check.h"
 #include "disk.h"
 #include "freemap.h"
+#include "group.h"
 #include "headroom.h"
 #include "pool.h"
 #include "tree.h"
@@ -218,6 +219,10 @@ static int warm_more(struct ram_pool *pool, uint64_t target)
 
 	if (now >= target)
 		return 0;
+	if (pool->blocks.grouped) {
+		error = group_open(pool);
+		return error ? error : 1;
+	}
 	run = block_hand_out(pool, false, min_u64(target - now, RUN_BLOCKS));
 	if (run.count == 0)
 		return 0;
@@ -236,7 +241,7 @@ static bool cut(struct ram_pool *pool)
 	struct run run;
 	bool cold;
 
-	if (pool->surplus == 0)
+	if (pool->surplus < (pool->blocks.grouped ? RUN_BLOCKS : 1))
 		return false;
 	run = block_hand_out(pool, true, min_u64(pool->surplus, RUN_BLOCKS));
 	cold = run.count > 0 &&
@@ -252,16 +257,19 @@ static bool cut(struct ram_pool *pool)
 static bool weigh_surplus(struct ram_pool *pool, uint64_t target, bool at_once)
 {
 	struct blocks *b = &pool->blocks;
-	uint64_t now = now_msec(), low;
+	uint64_t now = now_msec(), low, slack = WARM_SLACK;
 	bool over;
 
 	lock_take(&b->lock);
-	over = b->free_backed > target + WARM_SLACK;
+	/* What lies between blocks in use cannot be given back. */
+	if (b->grouped)
+		slack = b->whole > 0 ? RUN_BLOCKS : b->total;
+	over = b->free_backed > target + slack;
 	low = at_once ? b->free_backed : b->backed_low;
 	if (at_once || now - pool->weighed >= SURPLUS_MSEC) {
 		pool->weighed = now;
 		b->backed_low = b->free_backed;
-		if (low > target + WARM_SLACK || (at_once && low > target))
+		if (low > target + slack || (at_once && low > target))
 			pool->surplus = low - target;
 	}
 	lock_drop(&b->lock);
@@ -502,6 +510,9 @@ int ram_pool_start(struct ram_pool *pool)
 
 	if (fault(RAM_FAULT_ALLOC))
 		return -EAGAIN;
+	error = pool_lock(pool);
+	if (error)
+		return error;
 	error = pthread_create(&pool->keeper, NULL, keep, pool);
 	if (error)
 		return -error;

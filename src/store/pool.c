@@ -15,7 +15,9 @@
 #include "fault.h"
 #include "freemap.h"
 #include "keeper.h"
+#include "group.h"
 #include "rebuild.h"
+#include "settings.h"
 #include "tree.h"
 #include "why.h"
 
@@ -123,11 +125,33 @@ static int check_config(const struct ram_pool_config *config,
 	return 0;
 }
 
+/* A server that waits for its counts to be swapped in is as slow as one that
+ * waits for its data. */
+static int lock_counts(struct ram_pool *pool, struct ram_why *why)
+{
+	return pool->backing.lock
+		       ? settings_lock(pool->meta,
+				       pool->blocks.total * sizeof(struct meta),
+				       why)
+		       : 0;
+}
+
+int pool_lock(struct ram_pool *pool)
+{
+	const struct backing *b = &pool->backing;
+	int error = 0;
+
+	if (b->lock && !b->huge)
+		error = settings_lock(b->base, b->blocks << BLOCK_SHIFT, NULL);
+	return error ? error : lock_counts(pool, NULL);
+}
+
 /* Volatile state around a mapping of `total` blocks. */
 static int make_volatile(struct ram_pool *pool, uint64_t total,
 			 struct ram_why *why)
 {
 	void *zeroes;
+	int error;
 
 	zeroes = fault(RAM_FAULT_ALLOC)
 			 ? MAP_FAILED
@@ -138,6 +162,10 @@ static int make_volatile(struct ram_pool *pool, uint64_t total,
 	pool->zeroes = zeroes;
 	if (blocks_init(pool, total))
 		goto fail;
+	pool->blocks.grouped = backing_grouped(&pool->backing);
+	error = lock_counts(pool, why);
+	if (error)
+		return error;
 	if (ram_pool_join(pool, NULL, NULL, &pool->service) ||
 	    ram_pool_join(pool, NULL, NULL, &pool->keeper_thread))
 		goto fail;
@@ -163,10 +191,14 @@ static int take_over(struct ram_pool *pool, uint64_t blocks,
 	error = backing_extend(&pool->backing, why);
 	if (error)
 		return error;
-	blocks_free_unused(pool);
+	if (pool->blocks.grouped) {
+		error = group_take_over(pool, why);
+	} else {
+		blocks_free_unused(pool);
+		pool->sweep = true;
+	}
 	freemap_all_unmapped(&pool->blocks);
-	pool->sweep = true;
-	return 0;
+	return error;
 }
 
 static int begin_new(struct ram_pool *pool, struct ram_why *why)
@@ -175,9 +207,13 @@ static int begin_new(struct ram_pool *pool, struct ram_why *why)
 
 	if (!error)
 		error = super_write(pool, why);
-	if (!error)
+	if (error)
+		return error;
+	if (pool->blocks.grouped)
+		group_fill(pool);
+	else
 		freemap_fill(&pool->blocks);
-	return error;
+	return 0;
 }
 
 static int too_small(struct ram_pool *pool, uint64_t size, struct ram_why *why)
@@ -202,7 +238,11 @@ static int open_sized(struct ram_pool *pool,
 	struct layout_super *super;
 	int error;
 
+	if (backing_grouped(&pool->backing))
+		total = round_up(total, RUN_BLOCKS);
 	error = backing_map(&pool->backing, total, why);
+	if (!error)
+		error = settings_apply(&pool->backing, config, why);
 	if (!error)
 		error = make_volatile(pool, total, why);
 	if (error)
@@ -265,6 +305,8 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 
 	why->text[0] = 0;
 	error = check_config(config, why);
+	if (!error)
+		error = settings_check(config, why);
 	if (error)
 		return error;
 	if (!fault(RAM_FAULT_ALLOC))
@@ -276,7 +318,7 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 	/* The rings of epochs look back from here. */
 	atomic_store(&pool->epoch, 2 * EPOCH_RING);
 
-	error = backing_open(&pool->backing, config->path, why);
+	error = backing_open(&pool->backing, config, why);
 	if (error)
 		goto fail;
 	if (!pool->backing.fresh)
@@ -285,15 +327,8 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 		error = bounds_default(&pool->backing,
 				       backing_occupied(&pool->backing),
 				       config->headroom, &size, why);
-	if (!error && size > backing_room(&pool->backing))
-		error = why_set(
-			why, -ENOSPC,
-			"%s: the file system can hold %llu MiB of the "
-			"pool's %llu; make it larger or the pool "
-			"smaller",
-			config->path,
-			(unsigned long long)backing_room(&pool->backing) >> 20,
-			(unsigned long long)size >> 20);
+	if (!error)
+		error = bounds_fit(&pool->backing, size, why);
 	warm = config->warm == RAM_DEFAULT ? min_u64(WARM_USUAL, size / 8)
 					   : min_u64(config->warm, size);
 	pool->warm = warm / BLOCK_SIZE;

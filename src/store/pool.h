@@ -85,6 +85,9 @@ static inline void *pool_block(const struct ram_pool *pool, uint64_t block)
 	return backing_at(&pool->backing, block);
 }
 
+/* Lock what is to be locked, anew after a fork. -EPERM, -ENOMEM. */
+int pool_lock(struct ram_pool *pool);
+
 /* A new owner number, never given before in the life of this mapping. 0 when
  * they have run out (after a thousand million clones). */
 #define OWNER_MAX UINT32_C(0x3fffffff)

@@ -110,6 +110,7 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 			pool->backing.path, faults.text);
 	}
 	pool->charge.used = w.used;
+	atomic_store(&pool->blocks.table_count, w.tables);
 	if (w.shared)
 		recount(pool);
 	return 0;

@@ -46,6 +46,16 @@ struct ram_why {
 
 /* ------------------------------------------------------------------ pool */
 
+enum ram_pages {
+	RAM_PAGES_SMALL, /* of 4 KiB */
+	RAM_PAGES_2M,	 /* huge pages that the system has set aside */
+	RAM_PAGES_THP,	 /* transparent huge pages, where the kernel has any */
+};
+
+#define RAM_NUMA_ANY 0		 /* as the kernel does it */
+#define RAM_NUMA_INTERLEAVE (-1) /* by turns from all nodes that have memory */
+#define RAM_NUMA_NODE(n) ((n) + 1)
+
 struct ram_pool_config {
 	/* Bound on all memory of the pool. RAM_DEFAULT: what the host or the
 	 * cgroup (v1, v2) has left, less a headroom of the larger of 1 GiB and
@@ -63,6 +73,19 @@ struct ram_pool_config {
 	/* The folder of a pool that outlives the process, made if its parent
 	 * is there; NULL: anonymous memory. */
 	const char *path;
+	/* Huge pages save the processor's translation buffers. Memory is taken
+	 * and given back 2 MiB at a time then: only when all of them are free.
+	 * Of 2M the system must have set aside as many as the pool may have
+	 * (headroom has no say, they are no longer the host's), and a folder
+	 * must be on a hugetlbfs. */
+	enum ram_pages hugepages;
+	/* What is touched stays in memory and is never swapped. Needs a limit
+	 * on locked memory (RLIMIT_MEMLOCK) of the pool's size and 1/256 of it,
+	 * or the right to lock any. A fork loses it until ram_pool_start(). */
+	bool lock;
+	/* Where memory comes from: RAM_NUMA_ANY, RAM_NUMA_INTERLEAVE, or
+	 * RAM_NUMA_NODE(n): from that node while it has any. */
+	int numa;
 };
 
 /* Open the pool in config->path or make a new one, and check all of it. Starts
@@ -72,12 +95,14 @@ struct ram_pool_config {
  * -EINVAL  config; not a pool, unknown feature, truncated, damaged
  * -EBUSY   another process owns it
  * -EACCES  folder not ours, or its mode not 0700; a link where none may be
+ * -EOPNOTSUPP, -EPERM  hugepages, lock or numa cannot be had here
  * -ENOMEM, -ENOSPC, and what the system calls gave */
 int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **pool,
 		  struct ram_why *why);
 
 /* Start the housekeeper (warm, punch, delete). Once, after any fork. Until then
- * ram_pool_tidy() does its work. Returns 0 or -EAGAIN. */
+ * ram_pool_tidy() does its work. 0; -EAGAIN; or memory cannot be locked, which
+ * it could be before the fork: -EPERM, -ENOMEM. */
 int ram_pool_start(struct ram_pool *pool);
 
 /* Stop the housekeeper and unmap. Every disk, view and registration has been
@@ -100,6 +125,10 @@ struct ram_usage {
 	uint64_t warm;	       /* free, populated */
 	uint64_t backing;      /* what the memfd or file occupies (st_blocks) */
 	uint64_t refusals;     /* how many times -ENOSPC was answered */
+	uint64_t tables;       /* of held: what leads to data */
+	uint64_t headroom;     /* what is left to the host; 0: not watched */
+	uint64_t spare;	       /* what may be taken before that is reached;
+				  UINT64_MAX: nobody knows, or watches */
 };
 void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage);
 

@@ -113,6 +113,7 @@ static void table_unmake(struct ram_thread *t, uint32_t block, enum make how)
 			block_unref(t, entry[i], false);
 	}
 	atomic_store(&pool->meta[block].count, 0);
+	atomic_fetch_sub(&pool->blocks.table_count, 1);
 	block_untake(t, run);
 }
 

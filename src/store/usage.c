@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting: what a disk holds, what the pool uses. See store.h. */
 #include "disk.h"
+#include "headroom.h"
 #include "pool.h"
 #include "tree.h"
 
@@ -65,6 +66,7 @@ void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage)
 	struct charge *c = &pool->charge;
 	uint64_t pending;
 
+	headroom_look(pool);
 	lock_take(&b->lock);
 	usage->warm = b->free_backed << BLOCK_SHIFT;
 	usage->size = pool->size;
@@ -74,9 +76,12 @@ void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage)
 	lock_take(&c->lock);
 	usage->held = c->used << BLOCK_SHIFT;
 	usage->guaranteed = c->promised << BLOCK_SHIFT;
+	usage->headroom = c->keep;
+	usage->spare = c->spare;
 	lock_drop(&c->lock);
 	lock_drop(&b->lock);
 	usage->freed = pending << BLOCK_SHIFT;
+	usage->tables = atomic_load(&b->table_count) << BLOCK_SHIFT;
 	usage->backing = backing_occupied(&pool->backing);
 	usage->refusals = atomic_load(&pool->refusals);
 }

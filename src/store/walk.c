@@ -85,6 +85,7 @@ static bool meet(struct tree_walk *t, uint64_t block, unsigned level,
 				      memory_order_relaxed);
 		atomic_store_explicit(&m->owner, place, memory_order_relaxed);
 		w->used++;
+		w->tables += level > 0;
 		t->fresh++;
 		return true;
 	}

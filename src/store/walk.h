@@ -16,6 +16,7 @@ struct walk {
 	struct meta *meta;   /* all zero at first */
 	uint64_t blocks;     /* numbers from there on are out of range */
 	uint64_t used;	     /* pages met for the first time */
+	uint64_t tables;     /* of them */
 	bool shared;	     /* some page was met twice */
 	struct ram_why *why; /* says what is damaged, in one line */
 	unsigned faults;     /* how many were found */
