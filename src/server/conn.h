@@ -102,7 +102,8 @@ struct conn {
 	uint64_t held_until;   /* msec: ... as long as it is read */
 	bool stalled;	       /* request waits, and nothing is read */
 	uint64_t stalled_since; /* msec */
-	uint64_t moved;		/* msec: payload came last, or was waited for */
+	uint64_t moved;		/* msec: payload came last, in earnest */
+	uint64_t brought;	/* bytes of it since */
 	uint8_t *stash;		/* input that could not be used yet */
 	size_t stash_len;
 

@@ -32,8 +32,9 @@
 #define BULK (128u << 10)
 #define INPUT_BULK (4u << 10)
 
-/* A client of which so much was waiting was held back by us. */
-#define HELD_BACK (64 << 10)
+/* So much of its payload has to come in HOARD_MSEC while others wait for landing; and
+ * a client of which so much was waiting was held back by us. */
+#define HOARD_BYTES (64u << 10)
 
 int stream_end(struct conn *c, const char *why)
 {
@@ -244,6 +245,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 	c->state = CONN_PAYLOAD;
 	c->late = false;
 	c->moved = now_msec();
+	c->brought = 0;
 	c->payload_left = c->request.payload;
 	c->piece_left = payload_piece(c);
 	return 0;
@@ -404,6 +406,20 @@ static size_t input_room(const struct conn *c)
 	return c->worker->stashed > STASHED_MUCH ? INPUT_SCARCE : WORKER_INPUT;
 }
 
+/* Payload has come. A byte now and then is none. */
+static void note_progress(struct conn *c, size_t n)
+{
+	c->brought += n;
+	if (c->brought < HOARD_BYTES && !c->late)
+		return;
+	c->moved = now_msec();
+	/* What little it sent while it waited says nothing of now. */
+	if (c->brought < HOARD_BYTES)
+		c->moved -= HOARD_MSEC - HOARD_LATE_MSEC;
+	c->brought = 0;
+	c->late = false;
+}
+
 /* One read. *more: all that was asked for came, and there may be more of the same
  * payload. */
 static int read_once(struct conn *c, bool *more)
@@ -444,19 +460,15 @@ static int read_once(struct conn *c, bool *more)
 		return 0;
 	}
 	if (got == 0) {
-		/* It may still listen to what it has been promised. */
+		/* It may still listen to what it has been promised. What waits is
+		 * dropped: if it is gone, it may come back with newer data. */
 		stream_drop(c);
 		c->state = CONN_DRAIN;
 		return 0;
 	}
 	if (got < 0)
 		return stream_end(c, strerror(-(int)got));
-	/* What it sent while it waited says nothing of now. */
-	c->moved = now_msec();
-	if (got >= HELD_BACK)
-		c->late = false;
-	if (c->late)
-		c->moved -= HOARD_MSEC - HOARD_LATE_MSEC;
+	note_progress(c, got);
 	part = min_u64(got, direct);
 	if (part > 0) {
 		error = payload_came(c, part);
