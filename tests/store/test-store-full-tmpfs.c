@@ -15,7 +15,7 @@
 
 #define SIZE (8 * MIB)
 #define DATA (2 * MIB)
-#define PAGES 64 /* tables and slots are among the first */
+#define PAGES 640 /* all that it has */
 
 /* A tmpfs of our own, which goes away with the process. */
 static bool mount_small(const char *folder)
