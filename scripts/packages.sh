@@ -16,6 +16,7 @@ perl                 pod2man for the manual page
 nbdkit               serves the plugin
 nbdkit-plugin-dev    nbdkit-plugin.h
 libevent-dev         the event loop of nbdramd
+libssl-dev           TLS
 libjansson-dev       what nbdramctl and nbdramd say to each other
 libsystemd-dev       nbdramd tells the service manager when it is ready
 '
@@ -30,6 +31,8 @@ libcmocka-dev        unit tests
 libnbd-bin           nbdinfo, nbdcopy: clients
 python3-libnbd       nbdsh, the client that tests are written with
 qemu-utils           qemu-img, qemu-io: clients
+gnutls-bin           certtool, psktool: the files that TLS needs
+openssl              s_client
 fio                  data checked under load
 nbd-client           the client that administrators use
 user-mode-linux      a kernel of its own for nbd-client, wherever tests run

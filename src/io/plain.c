@@ -39,6 +39,12 @@ static size_t plain_pending(const struct io *io)
 	return 0;
 }
 
+static int plain_flush(struct io *io)
+{
+	(void)io;
+	return 0;
+}
+
 static void plain_close(struct io *io)
 {
 	if (io->fd >= 0)
@@ -50,6 +56,8 @@ static const struct io_ops plain_ops = {
 	.readv = plain_readv,
 	.writev = plain_writev,
 	.pending = plain_pending,
+	.flush = plain_flush,
+	.unsent = plain_pending,
 	.close = plain_close,
 };
 
@@ -57,5 +65,6 @@ void io_plain(struct io *io, int fd)
 {
 	io->ops = &plain_ops;
 	io->fd = fd;
+	io->tls = NULL;
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of TLS: what its files need of each other. tls.c moves bytes, tls-bio.c
+ * stands between OpenSSL and the socket, tls-reason.c puts failures into words;
+ * tls-context.c makes contexts of what tls-files.c and tls-psk.c have read. */
+#ifndef NBDRAM_IO_TLS_PRIVATE_H
+#define NBDRAM_IO_TLS_PRIVATE_H
+
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tls.h"
+
+#define RECORD 16384u	 /* bytes of data that a record can have */
+#define RECORD_MORE 256u /* and what stands around them, at most */
+
+/* Records that are sent by one system call. What the socket has not taken then
+ * is all that a slow client makes us keep. */
+#define SEND_RECORDS 4u
+#define SEND_MOST (SEND_RECORDS * (RECORD + RECORD_MORE))
+
+/* Bytes that are received by one system call. */
+#define RECEIVE_MOST (16u * (RECORD + RECORD_MORE))
+
+struct psk_keys;
+
+struct io_tls {
+	_Atomic unsigned refs;
+	SSL_CTX *ctx;
+	struct psk_keys *keys; /* NULL: none */
+	uint8_t digest[32];    /* SHA-256 of all files */
+};
+
+struct tls_stream {
+	SSL *ssl;
+	struct io_tls *context;
+	int fd;
+	bool secured;	  /* the handshake is over */
+	bool kernel;	  /* which makes the records that we send */
+	bool key_fake;	  /* the client named a user that is not there */
+	bool ended;	  /* the client has said that it is through */
+	bool wants_write; /* what OpenSSL has said, when it wants that */
+	int error;	  /* negative: it is over */
+	char *reason;	  /* and why, if there was memory for it */
+	char *user;	  /* of keys.psk, that the client has named */
+	char *refused;	  /* what was wrong with its certificate */
+
+	/* Received, and not yet taken by OpenSSL: ours to free, or within a
+	 * call the thread's buffer. */
+	uint8_t *in;
+	size_t in_at, in_len;
+	bool in_lent;
+	bool dry;    /* this call: the socket has no more */
+	size_t want; /* this call: bytes that the caller can take still */
+
+	/* Records that the socket has not taken; likewise. */
+	uint8_t *out;
+	size_t out_at, out_len;
+	bool out_lent;
+};
+
+/* --------------------------------------------------------------- tls-bio.c */
+
+/* A new BIO for both directions of t. NULL: no memory. */
+BIO *tls_bio_new(struct tls_stream *t);
+
+/* Before and after everything that may make OpenSSL read or write: lend the
+ * thread's buffers, and keep what is left in them. tls_bio_end() sends what can
+ * be sent: 0, -EAGAIN if something is left, or another negative errno. */
+void tls_bio_begin(struct tls_stream *t, size_t want);
+int tls_bio_end(struct tls_stream *t);
+
+/* Send what is there. As above. */
+int tls_bio_send(struct tls_stream *t);
+void tls_bio_drop(struct tls_stream *t);
+
+/* ------------------------------------------------------------ tls-reason.c */
+
+/* Note that it is over, with the words for it; returns error. what: a fixed
+ * text, or NULL: as OpenSSL's queue of errors says. */
+int tls_failed(struct tls_stream *t, int error, const char *what);
+
+/* OpenSSL's callback: what it thinks of a certificate. */
+int tls_verified(int ok, X509_STORE_CTX *store);
+
+/* -------------------------------------------------------------- tls-files.c */
+
+struct tls_faults {
+	io_tls_fault *tell;
+	void *arg;
+	const char *dir;
+	bool failed;
+	EVP_MD_CTX *digest; /* of what is read */
+};
+
+/* file: in the folder; NULL: what the text says is enough. */
+__attribute__((format(printf, 3, 4))) void tls_fault(struct tls_faults *f,
+						     const char *file,
+						     const char *format, ...);
+__attribute__((format(printf, 3, 4))) void tls_warning(struct tls_faults *f,
+						       const char *file,
+						       const char *format, ...);
+
+/* All of a file, with a 0 behind it; free it by tls_file_free(). NULL: it is not
+ * there (no fault unless `needed`), or cannot be read (a fault). secret: others
+ * must not be able to read it. */
+char *tls_file_read(struct tls_faults *f, const char *file, bool needed,
+		    bool secret, size_t *len);
+void tls_file_free(char *text, size_t len);
+
+/* Load what is there into ctx. -ENOMEM, or 0 with or without faults. *have: there
+ * is a server's certificate; an authority for those of clients. */
+struct tls_have {
+	bool certificate, authority;
+};
+void tls_files_load(struct tls_faults *f, SSL_CTX *ctx, struct tls_have *have);
+
+/* ---------------------------------------------------------------- tls-psk.c */
+
+/* Of lines USER:HEX. NULL after a fault, or if there is no such file. */
+struct psk_keys *psk_load(struct tls_faults *f);
+void psk_free(struct psk_keys *keys); /* NULL is fine */
+
+/* Have ctx ask them. */
+void psk_use(SSL_CTX *ctx);
+
+#endif
