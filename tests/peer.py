@@ -11,6 +11,7 @@ import random
 import re
 import select
 import socket
+import ssl
 import struct
 import time
 import urllib.parse
@@ -203,6 +204,27 @@ class Peer:
         self.greeting()
         self.no_zeroes = bool(flags & C_NO_ZEROES)
         self.send(struct.pack(">I", flags))
+        if os.environ.get("NBD_TLS"):
+            self.starttls(os.environ["NBD_TLS"])
+        return self
+
+    def starttls(self, folder, **versions):
+        """STARTTLS, and TLS with the client's files in the folder."""
+        self.ask(OPT_STARTTLS)
+        self.tls(folder, **versions)
+
+    def tls(self, folder, version=None):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(folder + "/ca-cert.pem")
+        if os.path.exists(folder + "/client-cert.pem"):
+            context.load_cert_chain(folder + "/client-cert.pem",
+                                    folder + "/client-key.pem")
+        if version:
+            context.minimum_version = context.maximum_version = version
+        must(not self.buf, "clear bytes behind the answer to STARTTLS")
+        self.s = context.wrap_socket(self.s, suppress_ragged_eofs=False)
+        # In step with a TLS 1.3 server that refuses our certificate.
         return self
 
     def option(self, number, data=b"", length=None, magic=OPTION):

@@ -47,6 +47,7 @@ everywhere()
 	peer "$@" <"$tmp/program.py" || fail "on a Unix socket"
 	uri=$tcp_uri peer "$@" <"$tmp/program.py" || fail "on TCP"
 	stop_nbdramd
+	everywhere_tls "$@"
 	command -v "$nbdkit" >/dev/null && [ -f "$plugin" ] || return 0
 	case $sanitizers in
 	*thread*) return 0 ;;
@@ -61,6 +62,23 @@ everywhere()
 		;;
 	*) stop_nbdkit || fail "nbdkit: exit status $?" ;;
 	esac
+}
+
+# The same inside of TLS, if there is openssl: where it may be had and where it
+# must. A program that TLS changes has tls=no in front.
+everywhere_tls()
+{
+	local mode
+	[ "${tls:-}" != no ] && command -v openssl >/dev/null || return 0
+	. "$abs_top_srcdir/tests/tls.sh"
+	tls_init
+	for mode in on require; do
+		start_nbdramd --tcp -m 64M -o "tls=$mode" -o "tls-dir=$tls" \
+			"$size"
+		NBD_TLS=$tls_client peer "$@" <"$tmp/program.py" ||
+			fail "inside of TLS (tls=$mode)"
+		stop_nbdramd
+	done
 }
 
 # wrong STATUS PATTERN ARGUMENT...: nbdramd with these arguments must not start,

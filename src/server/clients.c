@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conn.h"
+#include "tls.h"
 
 /* ---------------------------------------------------------------- asking */
 
@@ -69,6 +70,7 @@ static const char *state_word(const struct conn *c)
 		return "waits for memory";
 	switch (c->state) {
 	case CONN_HANDSHAKE:
+	case CONN_TLS:
 		return "handshake";
 	case CONN_PAYLOAD:
 		return "sends";
@@ -95,6 +97,11 @@ static int add(struct listing *l, const struct conn *c)
 	memset(client, 0, sizeof(*client));
 	client->id = c->id;
 	strncpy(client->peer, c->peer, sizeof(client->peer) - 1);
+	memcpy(client->who, c->identity.text, sizeof(client->who));
+	if (c->io.tls && c->state != CONN_TLS) {
+		client->tls_version = io_tls_version(&c->io);
+		client->tls_cipher = io_tls_cipher(&c->io);
+	}
 	client->state = state_word(c);
 	client->in_session = c->in_session;
 	client->seconds = (now_msec() - c->began) / 1000;
@@ -102,8 +109,7 @@ static int add(struct listing *l, const struct conn *c)
 	client->read = c->read;
 	client->written = c->written;
 	if (c->export && !c->handshake) {
-		client->readonly = c->export->readonly ||
-				   ram_disk_readonly(c->export->disk);
+		client->readonly = !c->writes;
 		client->export_name = strdup(c->export->name);
 		if (!client->export_name)
 			return -ENOMEM;

@@ -16,6 +16,8 @@ struct client {
 	char peer[80];
 	char *export_name; /* NULL: it has none open */
 	const char *state; /* a word or two */
+	char who[200];	   /* its identity, fit for a terminal */
+	const char *tls_version, *tls_cipher; /* NULL: in clear */
 	bool readonly;
 	bool in_session;
 	uint64_t seconds; /* since it connected */

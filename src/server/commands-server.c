@@ -19,6 +19,11 @@ static void put_client(struct control_writer *w, const struct client *c)
 	control_open(w, NULL, '{');
 	control_put_number(w, "id", c->id);
 	control_put_text(w, "peer", c->peer);
+	control_put_text(w, "identity", c->who);
+	if (c->tls_version) {
+		control_put_text(w, "tls", c->tls_version);
+		control_put_text(w, "cipher", c->tls_cipher);
+	}
 	if (c->export_name) {
 		control_put_name(w, "export", c->export_name,
 				 strlen(c->export_name));

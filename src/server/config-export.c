@@ -142,10 +142,13 @@ int config_export_copy(struct config_export *to,
 
 	*to = *from;
 	to->texts = NULL;
+	to->allow = NULL;
 	to->text_count = 0;
 	to->name = strdup(from->name);
 	to->where = strdup(from->where);
 	if (!to->name || !to->where)
+		goto fail;
+	if (from->allow && !(to->allow = strdup(from->allow)))
 		goto fail;
 	for (i = 0; i < from->text_count; i++) {
 		if (config_text_set(to, from->texts[i].key,
@@ -167,6 +170,7 @@ void config_export_free(struct config_export *e)
 	free(e->texts);
 	free(e->name);
 	free(e->where);
+	free(e->allow);
 	memset(e, 0, sizeof(*e));
 }
 

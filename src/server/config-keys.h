@@ -25,12 +25,14 @@ enum config_type {
 	CONFIG_TIME,	       /* unsigned, milliseconds */
 	CONFIG_BOOL,	       /* bool */
 	CONFIG_CHOICE,	       /* bool: the second of two words */
+	CONFIG_CHOICES,	       /* unsigned: which one of three words */
 	CONFIG_PATH,	       /* char *, not empty */
 	CONFIG_SOCKET,	       /* the same, as long as a socket's may be */
 	CONFIG_NAME,	       /* of an export */
 	CONFIG_WORD,	       /* letters, digits, . - _ */
 	CONFIG_TEXT,	       /* anything that is not empty */
 	CONFIG_LIST,	       /* texts with commas between */
+	CONFIG_ACCESS,	       /* the same, each a rule; see access.h */
 	CONFIG_ADDRESSES,      /* the same, each an address to listen to */
 };
 
@@ -48,7 +50,7 @@ struct config_key {
 	uint64_t least, most;	/* of a number */
 	const char *initial;	/* as text; NULL: nothing. "auto": a number
 				 * may be that word, as the server sees fit */
-	const char *choices[2]; /* of CONFIG_CHOICE */
+	const char *choices[3]; /* of CONFIG_CHOICE (two) and _CHOICES */
 	const char *help;	/* one line */
 };
 

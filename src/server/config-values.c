@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "access.h"
 #include "check.h"
 #include "parse.h"
 #include "store.h"
@@ -87,7 +88,9 @@ static int parse_number(const struct config_key *key, const char *text,
 static int parse_choice(const struct config_key *key, const char *text,
 			uint64_t *number)
 {
-	for (*number = 0; *number < 2; ++*number) {
+	for (*number = 0;
+	     *number < ARRAY_SIZE(key->choices) && key->choices[*number];
+	     ++*number) {
 		if (strcmp(text, key->choices[*number]) == 0)
 			return 0;
 	}
@@ -195,6 +198,8 @@ static int check_part(void *arg, const char *part)
 
 static bool string_good(const struct config_key *key, const char *text)
 {
+	char wrong[256];
+
 	switch (key->type) {
 	case CONFIG_SOCKET:
 		return text_good(text) && strlen(text) <= SOCKET_PATH_MAX;
@@ -202,6 +207,9 @@ static bool string_good(const struct config_key *key, const char *text)
 		return !config_name_fault(text);
 	case CONFIG_WORD:
 		return text_good(text) && word_good(text);
+	case CONFIG_ACCESS:
+		return text_good(text) &&
+		       access_parse(text, NULL, wrong, sizeof(wrong)) == 0;
 	case CONFIG_LIST:
 	case CONFIG_ADDRESSES:
 		return each_part(text, check_part, (void *)key) == 0;
@@ -234,6 +242,7 @@ static int parse(const struct config_key *key, const char *text,
 		*number = yes;
 		return 0;
 	case CONFIG_CHOICE:
+	case CONFIG_CHOICES:
 		return parse_choice(key, text, number);
 	default:
 		return string_good(key, text) ? 0 : -EINVAL;
@@ -307,6 +316,7 @@ int config_value_set(const struct config_key *key, void *holder,
 		return 0;
 	case CONFIG_COUNT:
 	case CONFIG_TIME:
+	case CONFIG_CHOICES:
 		*(unsigned *)at = number;
 		return 0;
 	case CONFIG_BOOL:
@@ -391,6 +401,7 @@ static uint64_t field(const struct config_key *key, const void *at)
 		return *(const bool *)at;
 	case CONFIG_COUNT:
 	case CONFIG_TIME:
+	case CONFIG_CHOICES:
 		return *(const unsigned *)at;
 	default:
 		return *(const uint64_t *)at;
@@ -424,6 +435,7 @@ char *config_key_text(const struct config_key *key, const void *holder)
 	case CONFIG_BOOL:
 		return strdup(field(key, at) ? "yes" : "no");
 	case CONFIG_CHOICE:
+	case CONFIG_CHOICES:
 		return strdup(key->choices[field(key, at)]);
 	case CONFIG_SIZE:
 	case CONFIG_SIZE_FROM_NAME:
@@ -474,6 +486,16 @@ char *config_value_wanted(const struct config_key *key, char *buf, size_t size)
 	case CONFIG_CHOICE:
 		snprintf(buf, size, "%s or %s", key->choices[0],
 			 key->choices[1]);
+		break;
+	case CONFIG_CHOICES:
+		snprintf(buf, size, "%s, %s or %s", key->choices[0],
+			 key->choices[1], key->choices[2]);
+		break;
+	case CONFIG_ACCESS:
+		snprintf(buf, size,
+			 "ADDRESS, NETWORK/BITS, cert:NAME, psk:USER, "
+			 "uid:NUMBER or any, each with ro or rw behind, with "
+			 "commas between,");
 		break;
 	case CONFIG_PATH:
 		snprintf(buf, size, "a path");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "check.h"
 #include "cleanup.h"
 #include "config-keys.h"
@@ -52,7 +53,7 @@ int config_key_set(enum config_section section, void *holder, const char *where,
 		   struct config_errors *errors)
 {
 	const struct config_key *found = config_key_find(section, key);
-	char wanted[128], shown[CONFIG_SHORT];
+	char wanted[256], shown[CONFIG_SHORT], wrong[256] = "";
 	int error;
 
 	if (!found) {
@@ -60,15 +61,18 @@ int config_key_set(enum config_section section, void *holder, const char *where,
 		return -EINVAL;
 	}
 	error = config_value_set(found, holder, value);
+	if (error && found->type == CONFIG_ACCESS)
+		access_parse(value, NULL, wrong, sizeof(wrong));
 	if (error == -ENOMEM)
 		config_error(errors, "%s: no memory", where);
 	else if (error)
-		config_error(errors, "%s: %s = %s: %s is wanted%s", where, key,
-			     config_short(value, shown, sizeof(shown)),
+		config_error(errors, "%s: %s = %s: %s is wanted%s%s%s", where,
+			     key, config_short(value, shown, sizeof(shown)),
 			     config_value_wanted(found, wanted, sizeof(wanted)),
 			     strstr(value, " #") || strstr(value, " ;")
 				     ? "; a comment stands on a line of its own"
-				     : "");
+				     : "",
+			     *wrong ? "; " : "", wrong);
 	return error;
 }
 
@@ -336,10 +340,37 @@ static const char *cut(char *pair)
 	return value + 1;
 }
 
+/* The next KEY=VALUE of a list with commas between; NULL: there is none. What is
+ * behind allow= and has no = in it, and is no key, is another rule of it. */
+static char *next_pair(char **rest)
+{
+	char *pair, *end, *more, word[32];
+	size_t len;
+
+	*rest += strspn(*rest, ",");
+	pair = *rest;
+	if (!*pair)
+		return NULL;
+	end = pair + strcspn(pair, ",");
+	while (*end && strncmp(pair, "allow=", 6) == 0) {
+		more = end + 1;
+		len = strcspn(more, ",");
+		if (memchr(more, '=', len))
+			break;
+		snprintf(word, sizeof(word), "%.*s", (int)len, more);
+		if (len < sizeof(word) && config_key_find(CONFIG_EXPORT, word))
+			break;
+		end = more + len;
+	}
+	*rest = *end ? end + 1 : end;
+	*end = 0;
+	return pair;
+}
+
 /* -e NAME,KEY=VALUE... */
 static void word_export(struct loader *l, char *text)
 {
-	char *save = NULL, *pair, *keys = text + strcspn(text, ",");
+	char *pair, *keys = text + strcspn(text, ",");
 	char where[CONFIG_SHORT + 8], shown[CONFIG_SHORT];
 	struct config_export *e;
 	const char *value;
@@ -355,7 +386,7 @@ static void word_export(struct loader *l, char *text)
 	if (twice)
 		config_error(l->errors, "%s: export \"%s\" is named twice",
 			     where, shown);
-	for (; (pair = strtok_r(keys, ",", &save)); keys = NULL) {
+	while ((pair = next_pair(&keys))) {
 		value = cut(pair);
 		config_key_set(CONFIG_EXPORT, e, where, pair, value, l->errors);
 	}
@@ -544,5 +575,7 @@ void config_free(struct config *config)
 	free(config->listen);
 	free(config->control);
 	free(config->pool_path);
+	free(config->tls_dir);
+	free(config->tls_ciphers);
 	memset(config, 0, sizeof(*config));
 }

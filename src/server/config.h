@@ -18,10 +18,18 @@ struct config_export {
 	uint64_t quota, guarantee; /* 0: none */
 	unsigned max_connections;  /* 0: no limit */
 	bool fixed, readonly, is_default;
+	bool many_writers;
+	char *allow; /* who may open it, see access.h; NULL: everybody */
 	unsigned seen_turn, seen_line; /* config_load()'s own */
 	/* Of a template: all its keys as text, see config-keys.h. */
 	struct config_text *texts;
 	unsigned text_count;
+};
+
+enum config_tls {
+	CONFIG_TLS_OFF,	    /* not offered */
+	CONFIG_TLS_ON,	    /* for who wants it */
+	CONFIG_TLS_REQUIRE, /* nobody is served without */
 };
 
 struct config {
@@ -42,6 +50,10 @@ struct config {
 	unsigned handshake_msec;
 	unsigned busy_poll_usec;
 	bool insecure;
+	enum config_tls tls;
+	char *tls_dir;	   /* NULL: tls, in the folder of the configuration */
+	char *tls_ciphers; /* NULL: as OpenSSL and we see fit */
+	bool tls_verify;
 };
 
 /* Something that the command line says. */

@@ -3,6 +3,7 @@
  * in stream.c. */
 #include "conn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +16,7 @@
 #include "handshake.h"
 #include "log.h"
 #include "parked.h"
+#include "secure.h"
 #include "stream.h"
 
 /* Sent in one go, before other connections have their turn. */
@@ -100,12 +102,28 @@ static void make_room(struct worker *w)
 		return;
 	TAILQ_FOREACH(c, &w->conns, link)
 	{
-		if (c->state == CONN_HANDSHAKE) {
+		if (c->handshake) {
 			conn_close(c, "too many handshakes are unfinished");
 			return;
 		}
 	}
 }
+
+/* Who is at the other end of a Unix socket. */
+static uid_t peer_uid(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+		return (uid_t)-1;
+	return who.uid;
+}
+
+static_assert((int)CONFIG_TLS_OFF == PROTO_TLS_OFF &&
+		      (int)CONFIG_TLS_ON == PROTO_TLS_ON &&
+		      (int)CONFIG_TLS_REQUIRE == PROTO_TLS_REQUIRE,
+	      "the words of the configuration are the codec's");
 
 void conn_new(struct worker *w, struct arrival *a)
 {
@@ -116,7 +134,9 @@ void conn_new(struct worker *w, struct arrival *a)
 	if (c)
 		c->peer = strdup(a->peer);
 	if (c)
-		c->handshake = proto_handshake_new(PROTO_TLS_OFF, false);
+		c->handshake = proto_handshake_new(
+			(enum proto_tls)atomic_load(&w->server->limits.tls),
+			false);
 	if (!c || !c->peer || !c->handshake) {
 		log_error("%s: no memory for a connection", a->peer);
 		goto fail;
@@ -126,6 +146,8 @@ void conn_new(struct worker *w, struct arrival *a)
 	c->began = now_msec();
 	c->address = a->address;
 	c->local = a->local;
+	identity_begin(&c->identity, &a->address, a->local,
+		       a->local ? peer_uid(a->fd) : (uid_t)-1);
 	c->state = CONN_HANDSHAKE;
 	c->parked_end = &c->parked;
 	c->deadline =
@@ -195,6 +217,7 @@ void conn_close(struct conn *c, const char *why)
 	addresses_leave(&w->server->addresses, &c->address);
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
+	identity_end(&c->identity);
 	free(c->peer);
 	free(c);
 }
@@ -227,14 +250,26 @@ static void arm(struct event *event, bool *armed, bool wanted)
 	*armed = wanted;
 }
 
+/* TLS cannot begin before all that was said in clear has left. */
+static bool before_tls(const struct conn *c)
+{
+	return c->state == CONN_TLS && !c->io.tls;
+}
+
 /* State and queue say which events matter; nothing else arms any. */
 static void arm_events(struct conn *c)
 {
 	bool hungry = c->state != CONN_DRAIN && !c->stalled &&
-		      !c->lookup_waits && !c->wants_room && !conn_full(c);
+		      !c->lookup_waits && !c->wants_room && !conn_full(c) &&
+		      !before_tls(c);
 
 	arm(&c->readable, &c->reading, hungry);
-	arm(&c->writable, &c->writing, c->out.first || c->wants_room);
+	arm(&c->writable, &c->writing,
+	    c->out.first || c->wants_room || io_unsent(&c->io) > 0);
+	/* What was decrypted already is not seen at the socket. Others have
+	 * their turn first. */
+	if (hungry && io_pending(&c->io) > 0)
+		event_active(&c->readable, EV_READ, 0);
 }
 
 static int flush(struct conn *c)
@@ -242,8 +277,12 @@ static int flush(struct conn *c)
 	struct ram_disk *disk = c->export ? c->export->disk : NULL;
 	int error;
 
-	if (!c->out.first)
+	if (!c->out.first) {
+		error = io_flush(&c->io);
+		if (error && error != -EAGAIN)
+			return stream_end(c, "sending failed");
 		return 0;
+	}
 	error = outq_flush(&c->out, &c->worker->outs, &c->io, disk,
 			   c->worker->ram, FLUSH_MOST);
 	if (error && error != -EAGAIN)
@@ -285,10 +324,12 @@ static int settle(struct conn *c)
 		if (!error)
 			error = flush(c);
 	}
+	if (!error && before_tls(c) && !c->out.first)
+		error = secure_step(c);
 	if (error)
 		return error;
 	if (c->state == CONN_DRAIN) {
-		if (!c->out.first && !c->parked)
+		if (!c->out.first && !c->parked && io_unsent(&c->io) == 0)
 			return stream_end(c, "done");
 		set_drain_deadline(c);
 	}
@@ -306,6 +347,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	/* -1: it has just begun, and the greeting is to be made. */
 	if (fd == -1)
 		error = stream_use(c, NULL, 0) < 0 ? -ECONNRESET : 0;
+	else if (c->state == CONN_TLS)
+		error = secure_step(c);
 	else
 		error = stream_read(c);
 	c->worker->active = true;
@@ -319,9 +362,16 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
 
+	int error = 0;
+
 	(void)fd;
 	(void)what;
-	if (settle(c))
+	/* It may be what the TLS handshake waits for. */
+	if (c->state == CONN_TLS && c->io.tls)
+		error = secure_step(c);
+	if (!error)
+		error = settle(c);
+	if (error)
 		conn_close(c, c->why);
 }
 

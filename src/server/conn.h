@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One client. The state machine:
  *
+ *	   TLS
+ *	    ^ STARTTLS, and back: all that was heard in clear is forgotten
+ *	    v
  *	HANDSHAKE --terms agreed--> REQUEST <--> PAYLOAD, DISCARD
  *	    |                          | disconnect asked, stopping
  *	    v                          v
@@ -14,6 +17,7 @@
 
 #include <event2/event_struct.h>
 
+#include "access.h"
 #include "io.h"
 #include "proto.h"
 #include "worker.h"
@@ -29,6 +33,7 @@
 
 enum conn_state {
 	CONN_HANDSHAKE, /* options; nothing of a disk is touched yet */
+	CONN_TLS,	/* STARTTLS was granted; the TLS handshake */
 	CONN_REQUEST,	/* the next bytes are a request's header */
 	CONN_PAYLOAD,	/* ... the payload of a legal write */
 	CONN_DISCARD,	/* ... the payload of a refused one */
@@ -74,6 +79,7 @@ struct conn {
 	char *peer;
 	struct address address;
 	bool local; /* a Unix socket */
+	struct identity identity;
 	bool in_session, lookup_waits;
 	struct proto_session session; /* valid if in_session */
 
@@ -81,6 +87,7 @@ struct conn {
 	struct proto_terms terms;
 	struct export *export;	 /* counted; NULL before it has asked for one */
 	bool entered;		 /* ... and one of its places is taken */
+	bool writes;		 /* ... to write */
 	bool wants_place;	 /* ... or none is free just now */
 	bool wants_room;	 /* in out, for the next answers to options */
 	struct export *listed;	 /* of LIST: to be told next; counted */

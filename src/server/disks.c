@@ -285,6 +285,8 @@ static void forget_command(struct ram_disk *disk, const char *name)
 	if (!note.by_command)
 		return;
 	note.by_command = note.readonly = note.is_default = false;
+	note.many_writers = false;
+	note.allow[0] = 0;
 	note.max_connections = 0;
 	error = note_save(disk, &note);
 	if (error)

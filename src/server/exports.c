@@ -51,8 +51,34 @@ static void use_put(struct exports *exports, struct export_use *use)
 		*at = use->next;
 	}
 	pthread_mutex_unlock(&exports->lock);
-	if (gone)
+	if (gone) {
+		free(use->writer);
 		free(use);
+	}
+}
+
+static void export_free(struct export *e)
+{
+	access_free(e->allow);
+	free(e->allow_text);
+	free(e->name);
+	free(e);
+}
+
+/* False: no memory. A rule that cannot be understood, of a note that another
+ * release has written, lets nobody in. */
+static bool set_allow(struct export *e, const char *text)
+{
+	char wrong[256];
+
+	if (!text)
+		return true;
+	e->allow_text = strdup(text);
+	if (!e->allow_text)
+		return false;
+	if (access_parse(text, &e->allow, wrong, sizeof(wrong)) == -EINVAL)
+		e->allow = access_nobody();
+	return e->allow != NULL;
 }
 
 struct export *export_new(struct exports *exports, struct ram_disk *disk,
@@ -65,14 +91,15 @@ struct export *export_new(struct exports *exports, struct ram_disk *disk,
 	ram_disk_info(disk, NULL, 0, &info);
 	if (e)
 		e->name = strdup(info.name);
-	if (!spare || !e || !e->name) {
+	if (!spare || !e || !e->name ||
+	    !set_allow(e, settings ? settings->allow : NULL)) {
 		if (e)
-			free(e->name);
-		free(e);
+			export_free(e);
 		free(spare);
 		return NULL;
 	}
 	if (settings) {
+		e->many_writers = settings->many_writers;
 		e->readonly = settings->readonly;
 		e->is_default = settings->is_default;
 		e->max_connections = settings->max_connections;
@@ -93,8 +120,7 @@ void export_put(struct exports *exports, struct export *e)
 		return;
 	use_put(exports, e->use);
 	ram_disk_put(e->disk);
-	free(e->name);
-	free(e);
+	export_free(e);
 }
 
 unsigned export_connections(const struct export *e)
@@ -107,9 +133,14 @@ unsigned export_writers(const struct export *e)
 	return atomic_load(&e->use->writers);
 }
 
-static bool may_write(const struct export *e)
+enum access export_access(const struct export *e, const struct identity *who)
 {
-	return !e->readonly && !ram_disk_readonly(e->disk);
+	enum access access = who ? access_of(e->allow, who) : ACCESS_WRITE;
+
+	if (access == ACCESS_WRITE &&
+	    (e->readonly || ram_disk_readonly(e->disk)))
+		access = ACCESS_READ;
+	return access;
 }
 
 void export_describe(const struct export *e, char *buf, size_t size)
@@ -247,36 +278,69 @@ struct export *exports_next(struct exports *exports, struct export *last,
 	return e;
 }
 
-int exports_enter(struct exports *exports, const char *name, struct export **e)
+/* With the lock. Two hosts that write to one file system destroy it; one host, or
+ * one device of it, may have any number of connections. */
+static bool other_writes(const struct export *e, const struct guest *guest)
 {
-	struct export *found;
+	const struct export_use *use = e->use;
+
+	if (e->many_writers || use->writers == 0 || !use->writer)
+		return false;
+	if (use->in_session && guest->in_session &&
+	    memcmp(use->session, guest->session, sizeof(use->session)) == 0)
+		return false;
+	return !guest->who || strcmp(use->writer, guest->who->host) != 0;
+}
+
+/* With the lock. */
+static int enter(struct export *e, const struct guest *guest, bool writes)
+{
+	struct export_use *use = e->use;
+
+	if (e->max_connections > 0 && use->connections >= e->max_connections)
+		return -EBUSY;
+	if (writes && other_writes(e, guest))
+		return -ETXTBSY;
+	if (writes && use->writers == 0) {
+		free(use->writer);
+		use->writer = guest->who ? strdup(guest->who->host) : NULL;
+		use->in_session = guest->in_session;
+		memcpy(use->session, guest->session, sizeof(use->session));
+		if (guest->who && !use->writer)
+			return -ENOMEM;
+	}
+	use->connections++;
+	use->writers += writes;
+	return 0;
+}
+
+int exports_enter(struct exports *exports, const char *name,
+		  const struct guest *guest, struct export **e, bool *writes)
+{
+	enum access access = ACCESS_NONE;
 	int error = -ENOENT;
 	unsigned i;
 
 	*e = NULL;
 	pthread_mutex_lock(&exports->lock);
 	i = find(exports, name);
-	if (i < exports->count) {
-		*e = found = exports->list[i];
-		atomic_fetch_add(&found->refs, 1);
-		error = 0;
-		if (found->max_connections > 0 &&
-		    found->use->connections >= found->max_connections)
-			error = -EBUSY;
-		if (!error) {
-			found->use->connections++;
-			found->use->writers += may_write(found);
-		}
+	if (i < exports->count)
+		access = export_access(exports->list[i], guest->who);
+	if (access != ACCESS_NONE) {
+		*e = exports->list[i];
+		*writes = access == ACCESS_WRITE;
+		atomic_fetch_add(&(*e)->refs, 1);
+		error = enter(*e, guest, *writes);
 	}
 	pthread_mutex_unlock(&exports->lock);
 	return error;
 }
 
-void export_leave(struct exports *exports, struct export *e)
+void export_leave(struct exports *exports, struct export *e, bool writes)
 {
 	pthread_mutex_lock(&exports->lock);
 	e->use->connections--;
-	e->use->writers -= may_write(e);
+	e->use->writers -= writes;
 	pthread_mutex_unlock(&exports->lock);
 	export_put(exports, e);
 }
@@ -328,6 +392,15 @@ static int note_command(const struct export *e, struct ram_why *why)
 	note.readonly = e->readonly;
 	note.is_default = e->is_default;
 	note.max_connections = e->max_connections;
+	note.many_writers = e->many_writers;
+	snprintf(note.allow, sizeof(note.allow), "%s",
+		 e->allow_text ? e->allow_text : "");
+	/* Cut, it would be another rule. */
+	if (e->allow_text && strlen(e->allow_text) >= sizeof(note.allow))
+		return reason(why, -ENOSPC,
+			      "%s: allow has more than the %u bytes that a "
+			      "disk's note has room for",
+			      e->name, RAM_NOTE_MAX);
 	error = note_save(e->disk, &note);
 	if (error == -EEXIST)
 		return reason(why, error,
@@ -368,8 +441,7 @@ int exports_publish(struct exports *exports, struct ram_disk *disk,
 	if (error) {
 		/* The handle stays the caller's. */
 		use_put(exports, e->use);
-		free(e->name);
-		free(e);
+		export_free(e);
 		return error;
 	}
 	export_put(exports, old);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "access.h"
 #include "config.h"
 #include "store.h"
 
@@ -24,6 +25,18 @@ struct export_use {
 	/* Clients that have it open, and those of them that may write. Changed
 	 * with exports.lock held; read by anybody. */
 	_Atomic unsigned connections, writers;
+	/* Who writes, and in which session; guarded by exports.lock, valid while
+	 * there are writers. */
+	char *writer; /* NULL: one that is not known */
+	bool in_session;
+	uint8_t session[16];
+};
+
+/* A client that wants in. */
+struct guest {
+	const struct identity *who; /* NULL: one of ours */
+	bool in_session;
+	uint8_t session[16]; /* its UUID, if in_session */
 };
 
 struct export
@@ -34,8 +47,11 @@ struct export
 	struct export_use *use;
 	unsigned max_connections; /* 0: no limit */
 	bool readonly;
-	bool is_default; /* found by the empty name too */
-	bool by_command; /* not by a section of the configuration */
+	bool is_default;	   /* found by the empty name too */
+	bool by_command;	   /* not by a section of the configuration */
+	bool many_writers;	   /* else one host at a time may write */
+	struct access_list *allow; /* NULL: everybody may open it */
+	char *allow_text;	   /* the same as it was written; NULL too */
 	/* Who holds it: the list, connections, and so on. */
 	_Atomic unsigned refs;
 };
@@ -70,10 +86,15 @@ struct export *exports_next(struct exports *exports, struct export *last,
 			    unsigned *at);
 
 /* A client opens it: as exports_get(), and takes one of its max_connections,
- * until export_leave(), which also gives it back. -ENOENT; -EBUSY (*e is then
- * what has no place left, counted, else NULL). */
-int exports_enter(struct exports *exports, const char *name, struct export **e);
-void export_leave(struct exports *exports, struct export *e);
+ * until export_leave(), which also gives it back. *writes: it may write, which
+ * export_leave() is told. -ENOENT (or not for this guest), *e is NULL then;
+ * -EBUSY: no place is left; -ETXTBSY: another host writes; *e is counted then. */
+int exports_enter(struct exports *exports, const char *name,
+		  const struct guest *guest, struct export **e, bool *writes);
+void export_leave(struct exports *exports, struct export *e, bool writes);
+
+/* What the guest may do with it. */
+enum access export_access(const struct export *e, const struct identity *who);
 
 /* Clients that have the disk open now, and those of them that may write. */
 unsigned export_connections(const struct export *e);
@@ -81,7 +102,8 @@ unsigned export_writers(const struct export *e);
 
 /* Put a disk into the list, in the place of an export of the same name if there
  * is one; connections go on, and go on being counted. settings: the keys for
- * clients (readonly, is_default, max_connections; the rest is not looked at);
+ * clients (readonly, is_default, max_connections, allow, writers; the rest is not
+ * looked at);
  * NULL: as they are by default. by_command: it is noted in the disk, so that it
  * will be exported again after a restart; a disk in state making becomes whole
  * between note and list. The handle is taken over if the result is 0.

@@ -23,7 +23,7 @@ static int queue_output(struct conn *c)
 	return 0;
 }
 
-static void found(struct conn *c, const struct export *e)
+static void found(struct conn *c, const struct export *e, bool writes)
 {
 	struct proto_export facts = {0};
 	char text[160];
@@ -32,25 +32,49 @@ static void found(struct conn *c, const struct export *e)
 	facts.name = e->name;
 	facts.description = text;
 	facts.size = ram_disk_size(e->disk);
-	facts.flags = e->readonly || ram_disk_readonly(e->disk)
-			      ? PROTO_FLAGS_READONLY
-			      : PROTO_FLAGS_WRITABLE;
+	facts.flags = writes ? PROTO_FLAGS_WRITABLE : PROTO_FLAGS_READONLY;
 	facts.block_min = 1;
 	facts.block_preferred = RAM_BLOCK;
 	facts.payload_max = PROTO_PAYLOAD_MAX;
 	proto_handshake_found(c->handshake, &facts);
 }
 
-static void refuse(struct conn *c, uint32_t rep, const char *text)
+/* Tell the client, and the log: `why` in place of the text where the client is
+ * not to know. */
+static void refuse_because(struct conn *c, uint32_t rep, const char *text,
+			   const char *why)
 {
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
 	char clean[120];
 
 	log_escape(l->name, l->name_len, clean, sizeof(clean));
-	log_info("%llu %s: %s \"%s\": %s", (unsigned long long)c->id, c->peer,
-		 l->option, clean, text);
+	log_info("%llu %s: %s \"%s\" by %s: refused: %s",
+		 (unsigned long long)c->id, c->peer, l->option, clean,
+		 c->identity.text, why);
 	stats_add(&c->worker->stats, STAT_REFUSED, 1);
 	proto_handshake_refuse(c->handshake, rep, text);
+}
+
+static void refuse(struct conn *c, uint32_t rep, const char *text)
+{
+	refuse_because(c, rep, text, text);
+}
+
+/* What may not be opened and what is not there look alike. In clear a client is
+ * told to come by TLS, for anything. e NULL: it is not there. */
+static void refuse_unknown(struct conn *c, const struct export *e)
+{
+	bool tls = atomic_load(&c->worker->server->limits.tls) !=
+		   CONFIG_TLS_OFF;
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+	const char *text = "there is no such export";
+	uint32_t rep = NBD_REP_ERR_UNKNOWN;
+
+	if (tls && !l->secured) {
+		rep = NBD_REP_ERR_TLS_REQD;
+		text = "there is no such export without TLS";
+	}
+	refuse_because(c, rep, text, e ? "it is not allowed to (allow)" : text);
 }
 
 /* How long a client is made wait for a place in an export that has none: one
@@ -62,7 +86,7 @@ void handshake_leave_export(struct conn *c)
 	struct exports *exports = &c->worker->server->exports;
 
 	if (c->entered)
-		export_leave(exports, c->export);
+		export_leave(exports, c->export, c->writes);
 	else
 		export_put(exports, c->export);
 	c->export = NULL;
@@ -76,14 +100,21 @@ static void leave_session(struct conn *c)
 	c->in_session = false;
 }
 
-static void refuse_place(struct conn *c)
+static void refuse_place(struct conn *c, int error)
 {
 	char text[120];
 
-	snprintf(text, sizeof(text),
-		 "the export has as many connections as it may have "
-		 "(max-connections = %u)",
-		 c->export->max_connections);
+	if (error == -EBUSY)
+		snprintf(text, sizeof(text),
+			 "the export has as many connections as it may have "
+			 "(max-connections = %u)",
+			 c->export->max_connections);
+	else if (error == -ETXTBSY)
+		snprintf(text, sizeof(text),
+			 "another host has the export open and may write "
+			 "(writers = host)");
+	else
+		snprintf(text, sizeof(text), "no memory");
 	handshake_leave_export(c);
 	leave_session(c);
 	refuse(c, NBD_REP_ERR_POLICY, text);
@@ -94,10 +125,15 @@ static void take_place(struct conn *c)
 {
 	const char *name = proto_handshake_lookup(c->handshake)->name;
 	bool waited = c->wants_place && now_msec() >= c->wants_place_by;
+	struct guest guest = {.who = &c->identity, .in_session = c->in_session};
 	struct export *e;
+	bool writes = false;
 	int error;
 
-	error = exports_enter(&c->worker->server->exports, name, &e);
+	if (c->in_session)
+		memcpy(guest.session, c->session.uuid, sizeof(guest.session));
+	error = exports_enter(&c->worker->server->exports, name, &guest, &e,
+			      &writes);
 	if (!c->wants_place)
 		c->wants_place_by = now_msec() + PLACE_MSEC;
 	handshake_leave_export(c);
@@ -105,15 +141,16 @@ static void take_place(struct conn *c)
 	c->export = e;
 	if (error == -ENOENT) {
 		leave_session(c);
-		refuse(c, NBD_REP_ERR_UNKNOWN, "there is no such export");
+		refuse_unknown(c, NULL);
 	} else if (error && waited) {
-		refuse_place(c);
+		refuse_place(c, error);
 	} else if (error) {
 		c->wants_place = c->lookup_waits = true;
 		worker_need_tick(c->worker);
 	} else {
 		c->entered = true;
-		found(c, c->export);
+		c->writes = writes;
+		found(c, c->export, writes);
 	}
 }
 
@@ -123,7 +160,7 @@ static void enter_session(struct conn *c, const struct proto_session *who)
 	struct sessions *sessions = &c->worker->server->sessions;
 	enum session_answer answer;
 
-	answer = sessions_enter(sessions, who, &c->address);
+	answer = sessions_enter(sessions, who, c->identity.host);
 	switch (answer) {
 	case SESSION_IN:
 	case SESSION_TAKEOVER:
@@ -186,11 +223,12 @@ static void answer_lookup(struct conn *c)
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
 	struct exports *exports = &c->worker->server->exports;
 	struct export *e = exports_get(exports, l->name);
+	enum access access = e ? export_access(e, &c->identity) : ACCESS_NONE;
 
-	if (!e) {
-		refuse(c, NBD_REP_ERR_UNKNOWN, "there is no such export");
+	if (access == ACCESS_NONE) {
+		refuse_unknown(c, e);
 	} else if (l->purpose != PROTO_FOR_ACCESS) {
-		found(c, e);
+		found(c, e, access == ACCESS_WRITE);
 	} else {
 		/* What it asked for before, and did not get after all. */
 		handshake_leave_export(c);
@@ -213,6 +251,11 @@ static int answer_list(struct conn *c)
 	if (!c->listed)
 		c->listed = exports_next(exports, NULL, &c->list_at);
 	while (c->listed) {
+		if (export_access(c->listed, &c->identity) == ACCESS_NONE) {
+			c->listed =
+				exports_next(exports, c->listed, &c->list_at);
+			continue;
+		}
 		export_describe(c->listed, text, sizeof(text));
 		if (proto_handshake_list_item(c->handshake, c->listed->name,
 					      text) == 0) {
@@ -278,12 +321,20 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 			c->state = CONN_DRAIN;
 			return 0;
 		case PROTO_STARTTLS:
+			/* Somebody in between may have put them there. */
+			if (n > *used) {
+				log_info("%llu %s: refused: TLS: there are "
+					 "bytes in clear behind STARTTLS",
+					 (unsigned long long)c->id, c->peer);
+				return stream_end(c, "bytes in clear behind "
+						     "STARTTLS");
+			}
+			c->state = CONN_TLS;
+			return 0;
 		case PROTO_HANGUP:
 			log_info("%llu %s: handshake: %s",
 				 (unsigned long long)c->id, c->peer,
-				 event == PROTO_HANGUP
-					 ? proto_handshake_reason(c->handshake)
-					 : "TLS is not to be had");
+				 proto_handshake_reason(c->handshake));
 			c->state = CONN_DRAIN;
 			return 0;
 		}

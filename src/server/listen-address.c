@@ -79,11 +79,13 @@ static int open_tcp(struct listen_sink *sink, const struct addrinfo *a,
 	int error;
 
 	if (!listen_address_private(a->ai_addr) && !sink->insecure) {
-		config_error(sink->errors,
-			     "%s: others than this host could read and write "
-			     "the disks in clear; listen to localhost, or say "
-			     "--insecure if the network is to be trusted",
-			     text);
+		config_error(
+			sink->errors,
+			"%s: others than this host could read and write "
+			"the disks in clear; listen to localhost, take tls "
+			"= require, or say "
+			"--insecure if the network is to be trusted",
+			text);
 		return -EACCES;
 	}
 	error = new_tcp(sink, a, &u.fd);

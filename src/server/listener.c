@@ -332,11 +332,13 @@ static int check_staying(struct sink *sink)
 		    !address_of_listener(l, &at) ||
 		    listen_address_private((struct sockaddr *)&at))
 			continue;
-		config_error(sink->sink.errors,
-			     "%s: others than this host could read and write "
-			     "the disks in clear; listen to localhost, or say "
-			     "insecure = yes if the network is to be trusted",
-			     l->text);
+		config_error(
+			sink->sink.errors,
+			"%s: others than this host could read and write "
+			"the disks in clear; listen to localhost, take tls "
+			"= require, or say "
+			"insecure = yes if the network is to be trusted",
+			l->text);
 		error = -EACCES;
 	}
 	return error;
@@ -371,7 +373,8 @@ int listeners_prepare(struct listeners *l, const struct config *config,
 		.sink = {.add = add,
 			 .share = share,
 			 .errors = errors,
-			 .insecure = config->insecure},
+			 .insecure = config->insecure ||
+				     config->tls == CONFIG_TLS_REQUIRE},
 		.l = l,
 	};
 	struct listener *one;

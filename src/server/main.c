@@ -19,6 +19,7 @@
 #include "options.h"
 #include "pool-before.h"
 #include "reload.h"
+#include "secure.h"
 #include "server.h"
 #include "worker.h"
 
@@ -183,6 +184,18 @@ static int open_control(struct server *s, struct event_base *base,
 	return -EINVAL;
 }
 
+static int open_tls(struct server *s)
+{
+	struct config_errors errors = {0};
+	struct io_tls *tls;
+	int error = secure_load(s->config, &tls, &errors);
+
+	log_errors(&errors);
+	if (!error)
+		secure_exchange(s, tls);
+	return error;
+}
+
 /* The disks that are asked for, under their names. */
 static int open_exports(struct server *s)
 {
@@ -231,8 +244,9 @@ static int serve(struct server *s, struct event_base *base)
 	int result = EXIT_FAILURE;
 	struct ram_why why;
 
-	if (term && intr && hup && open_listeners(s, base) == 0 &&
-	    open_pool(s) == 0 && open_control(s, base, &control, &why) == 0 &&
+	if (term && intr && hup && open_tls(s) == 0 &&
+	    open_listeners(s, base) == 0 && open_pool(s) == 0 &&
+	    open_control(s, base, &control, &why) == 0 &&
 	    start_workers(s) == 0 && open_exports(s) == 0) {
 		if (!control)
 			log_warning("no control socket, nbdramctl cannot be "
@@ -289,6 +303,7 @@ static int run(struct options *o)
 	exports_init(&server.exports);
 	pool_before_look(&before, o->config.pool_path);
 	result = serve(&server, base);
+	secure_exchange(&server, NULL);
 	exports_destroy(&server.exports);
 	if (result && server.pool)
 		pool_before_restore(&before, server.pool);

@@ -40,6 +40,14 @@ static bool read_line(const char *line, struct note *note)
 		return read_yes(line + 8, &note->is_default);
 	if (strncmp(line, "max-connections=", 16) == 0)
 		return read_count(line + 16, &note->max_connections);
+	if (strcmp(line, "writers=many") == 0)
+		return note->many_writers = true;
+	if (strncmp(line, "allow=", 6) == 0) {
+		/* Whether it can be understood or not: what cannot lets nobody
+		 * in. */
+		strcpy(note->allow, line + 6);
+		return true;
+	}
 	return false;
 }
 
@@ -86,8 +94,9 @@ __attribute__((format(printf, 3, 4))) static void put(char *buf, size_t *len,
 
 int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 {
-	char text[256 * 5]; /* each line of ours is short */
+	char text[256 * 6]; /* each line of ours is short, but for allow */
 	size_t len = 0, other = strlen(note->other);
+	size_t allow = strlen(note->allow);
 
 	if (note->foreign)
 		return -EEXIST;
@@ -100,9 +109,18 @@ int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 		put(text, &len, "default=yes\n");
 	if (note->max_connections > 0)
 		put(text, &len, "max-connections=%u\n", note->max_connections);
-	if (len + other > RAM_NOTE_MAX)
+	if (note->many_writers)
+		put(text, &len, "writers=many\n");
+	if (len + other + (allow ? allow + strlen("allow=\n") : 0) >
+	    RAM_NOTE_MAX)
 		return -ENOSPC;
 	memcpy(buf, text, len);
+	if (allow > 0) {
+		memcpy(buf + len, "allow=", 6);
+		memcpy(buf + len + 6, note->allow, allow);
+		buf[len + 6 + allow] = '\n';
+		len += allow + 7;
+	}
 	memcpy(buf + len, note->other, other);
 	return len + other;
 }
@@ -131,4 +149,6 @@ void note_settings(const struct note *note, struct config_export *settings)
 	settings->readonly = note->readonly;
 	settings->is_default = note->is_default;
 	settings->max_connections = note->max_connections;
+	settings->many_writers = note->many_writers;
+	settings->allow = *note->allow ? (char *)note->allow : NULL;
 }

@@ -5,6 +5,8 @@
  *	by-command=yes
  *	readonly=yes
  *	max-connections=4
+ *	writers=many
+ *	allow=cert:host-1
  *
  * Lines that this release does not know are kept as they are. A note comes from
  * a file, so anything may be in it. */
@@ -20,7 +22,9 @@
 struct note {
 	bool by_command; /* exported without a section in the configuration */
 	bool readonly, is_default;
+	bool many_writers;
 	unsigned max_connections;
+	char allow[RAM_NOTE_MAX + 1]; /* "": everybody */
 	/* Not ours: of another version, or no text. It is left alone. */
 	bool foreign;
 	char other[RAM_NOTE_MAX + 1]; /* lines that are not known */
@@ -38,7 +42,7 @@ void note_load(struct ram_disk *disk, struct note *note);
 int note_save(struct ram_disk *disk, const struct note *note);
 
 /* Its settings for clients as those of an export; the rest is zero, and nothing
- * is to be freed. */
+ * is to be freed: texts are the note's. */
 void note_settings(const struct note *note, struct config_export *settings);
 
 #endif

@@ -15,6 +15,7 @@
 #include "server-limits.h"
 #include "listener.h"
 #include "log.h"
+#include "secure.h"
 
 /* ------------------------------------------------ what stays until a restart */
 
@@ -91,6 +92,12 @@ static void tell_changed(const struct export *old, const struct export *e,
 	if (old->is_default != e->is_default)
 		config_error(lines, "export %s: is %s the default", e->name,
 			     e->is_default ? "now" : "no longer");
+	if (!same_text(old->allow_text, e->allow_text))
+		config_error(lines, "export %s: allow = %s, for new clients",
+			     e->name, e->allow_text ? e->allow_text : "any");
+	if (old->many_writers != e->many_writers)
+		config_error(lines, "export %s: writers = %s, for new clients",
+			     e->name, e->many_writers ? "many" : "host");
 	if (old->max_connections != e->max_connections)
 		config_error(lines, "export %s: max-connections = %u", e->name,
 			     e->max_connections);
@@ -145,9 +152,18 @@ static void tell_count(struct config_errors *lines, const char *key,
 		config_error(lines, "%s = %u", key, now);
 }
 
+static void tell_text(struct config_errors *lines, const char *key,
+		      const char *old, const char *now)
+{
+	if (!same_text(old, now))
+		config_error(lines, "%s = %s", key, now ? now : "default");
+}
+
 static void tell_limits(const struct config *old, const struct config *now,
 			struct config_errors *lines)
 {
+	static const char *const words[] = {"off", "on", "require"};
+
 	tell_count(lines, "max-connections", old->max_connections,
 		   now->max_connections);
 	tell_count(lines, "max-unfinished", old->max_unfinished,
@@ -159,6 +175,14 @@ static void tell_limits(const struct config *old, const struct config *now,
 	if (old->handshake_msec != now->handshake_msec)
 		config_error(lines, "handshake-timeout = %ums",
 			     now->handshake_msec);
+	if (old->tls != now->tls)
+		config_error(lines, "tls = %s, for new clients",
+			     words[now->tls]);
+	tell_text(lines, "tls-dir", old->tls_dir, now->tls_dir);
+	tell_text(lines, "tls-ciphers", old->tls_ciphers, now->tls_ciphers);
+	if (old->tls_verify != now->tls_verify)
+		config_error(lines, "tls-verify = %s",
+			     now->tls_verify ? "yes" : "no");
 	if (old->insecure != now->insecure)
 		config_error(lines, "insecure = %s",
 			     now->insecure ? "yes" : "no");
@@ -265,6 +289,7 @@ static int change(struct server *s, struct config *config,
 {
 	struct config_errors *lines = &report->changes;
 	struct disks_plan plan;
+	struct io_tls *tls = NULL;
 	struct export **old;
 	unsigned old_count;
 	int error;
@@ -274,14 +299,23 @@ static int change(struct server *s, struct config *config,
 		config_error(&report->errors, "no memory for exports");
 		return -ENOMEM;
 	}
-	error = prepare(s, config, &plan, &report->errors);
+	error = secure_load(config, &tls, &report->errors);
 	if (!error) {
+		error = prepare(s, config, &plan, &report->errors);
+		if (error)
+			io_tls_put(tls);
+	}
+	if (!error) {
+		if (tls && s->tls && !io_tls_same(tls, s->tls))
+			config_error(lines, "tls: the files are others now; "
+					    "new clients meet them");
 		tell_exports(old, old_count, &plan, lines);
 		disks_changes(&plan, lines);
 		disks_differences(&plan, config, lines);
 		tell_limits(s->config, config, lines);
 		listeners_commit(s->listeners, tell_listener, lines);
 		exchange(s, config, lines);
+		secure_exchange(s, tls);
 		disks_keep(&s->exports, &plan);
 	}
 	exports_free(&s->exports, old, old_count);

@@ -42,5 +42,6 @@ void limits_apply(struct server *server)
 	server->max_connections = connection_limit(config->max_connections);
 	atomic_store(&server->limits.unfinished, config->max_unfinished);
 	atomic_store(&server->limits.handshake_msec, config->handshake_msec);
+	atomic_store(&server->limits.tls, config->tls);
 	atomic_store(&server->limits.busy_poll_usec, config->busy_poll_usec);
 }

@@ -22,9 +22,11 @@ struct server_limits {
 	_Atomic unsigned unfinished; /* as struct config has them */
 	_Atomic unsigned handshake_msec;
 	_Atomic unsigned busy_poll_usec;
+	_Atomic unsigned tls; /* enum config_tls */
 };
 
 struct listeners;
+struct io_tls;
 
 struct server {
 	/* What is served now. A reload exchanges what is in there: the main
@@ -32,6 +34,7 @@ struct server {
 	 * others with the lock. */
 	struct config *config;
 	pthread_mutex_t config_lock;
+	struct io_tls *tls; /* for new clients; guarded by config_lock */
 
 	/* Held by whoever changes disks or what is exported: commands and
 	 * reloads, one at a time. Taken before all other locks. */

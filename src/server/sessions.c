@@ -12,7 +12,7 @@ struct session {
 	uint64_t used;	      /* sessions.clock when it was entered last */
 	unsigned connections; /* of all epochs */
 	unsigned takeovers;   /* older connections are being closed */
-	struct address from;  /* its identity */
+	char *from;	      /* the identity that opened it */
 };
 
 void sessions_init(struct sessions *s)
@@ -29,6 +29,7 @@ void sessions_destroy(struct sessions *s)
 	for (i = 0; i < SESSIONS_BUCKETS; i++) {
 		while ((e = s->bucket[i])) {
 			s->bucket[i] = e->next;
+			free(e->from);
 			free(e);
 		}
 	}
@@ -65,21 +66,24 @@ static void forget_one(struct sessions *s)
 		return;
 	e = *oldest;
 	*oldest = e->next;
+	free(e->from);
 	free(e);
 	s->idle--;
 }
 
 static struct session *begin(struct sessions *s, struct session **at,
-			     const struct proto_session *who,
-			     const struct address *from)
+			     const struct proto_session *who, const char *from)
 {
 	struct session *e = calloc(1, sizeof(*e));
 
-	if (!e)
+	if (e)
+		e->from = strdup(from);
+	if (!e || !e->from) {
+		free(e);
 		return NULL;
+	}
 	memcpy(e->uuid, who->uuid, sizeof(e->uuid));
 	e->epoch = who->epoch;
-	e->from = address_identity(from);
 	e->next = *at;
 	*at = e;
 	s->idle++;
@@ -88,9 +92,8 @@ static struct session *begin(struct sessions *s, struct session **at,
 
 enum session_answer sessions_enter(struct sessions *s,
 				   const struct proto_session *who,
-				   const struct address *from)
+				   const char *from)
 {
-	const struct address identity = address_identity(from);
 	enum session_answer answer = SESSION_IN;
 	struct session **at, *e;
 
@@ -99,7 +102,7 @@ enum session_answer sessions_enter(struct sessions *s,
 	e = *at ? *at : begin(s, at, who, from);
 	if (!e)
 		answer = SESSION_NO_MEMORY;
-	else if (memcmp(&e->from, &identity, sizeof(identity)) != 0)
+	else if (strcmp(e->from, from) != 0)
 		answer = SESSION_FOREIGN;
 	else if (who->epoch < e->epoch)
 		answer = SESSION_OLD;

@@ -3,14 +3,13 @@
  * NAME;s=UUID.EPOCH; a higher epoch first ends all connections of lower ones, so
  * that a request left over on a stalled old one can never land on newer data.
  * An equal epoch adds a connection, a lower one is refused. Only who has opened a
- * session may come back to it, see address_identity(). */
+ * session may come back to it: identity.host, see access.h. */
 #ifndef NBDRAM_SERVER_SESSIONS_H
 #define NBDRAM_SERVER_SESSIONS_H
 
 #include <pthread.h>
 #include <stdint.h>
 
-#include "addresses.h"
 #include "proto.h"
 
 #define SESSIONS_BUCKETS 1024
@@ -41,11 +40,11 @@ enum session_answer {
 void sessions_init(struct sessions *s);
 void sessions_destroy(struct sessions *s);
 
-/* A connection from that address wants in. With the first two answers it is
+/* A connection of that identity.host wants in. With the first two answers it is
  * counted until sessions_leave(). Any thread. */
 enum session_answer sessions_enter(struct sessions *s,
 				   const struct proto_session *who,
-				   const struct address *from);
+				   const char *from);
 
 /* What SESSION_TAKEOVER began is over; once for each. */
 void sessions_taken_over(struct sessions *s, const struct proto_session *who);

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "parked.h"
 #include "payload.h"
+#include "tls.h"
 
 /* How much of the input buffer is offered to the socket when only headers are
  * expected, so that what has to be stashed stays small. */
@@ -352,6 +353,9 @@ static int use_some(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 	switch (c->state) {
 	case CONN_HANDSHAKE:
 		return handshake_use(c, buf, n, used);
+	case CONN_TLS:
+		*used = 0;
+		return 0;
 	case CONN_REQUEST:
 		*used = 0;
 		return conn_full(c) ? 0 : use_request(c, buf, n, used);
@@ -467,7 +471,8 @@ static int read_once(struct conn *c, bool *more)
 		return 0;
 	}
 	if (got < 0)
-		return stream_end(c, strerror(-(int)got));
+		return stream_end(c, c->io.tls ? io_reason(&c->io)
+					       : strerror(-(int)got));
 	note_progress(c, got);
 	part = min_u64(got, direct);
 	if (part > 0) {

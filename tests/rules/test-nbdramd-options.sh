@@ -134,7 +134,11 @@ for section in server pool export; do
 		listen) value=localhost:10809 ;;
 		insecure | readonly | default) value=yes ;;
 		size | warm | quota | guarantee) value=64M ;;
-		path | control) value=$tmp/pool ;;
+		path | control | tls-dir) value=$tmp/pool ;;
+		tls) value=require ;;
+		tls-verify) value=no ;;
+		allow) value=any ;;
+		writers) value=many ;;
 		handshake-timeout) value=5s ;;
 		alloc) value=thin ;;
 		*) value=1 ;;

@@ -26,7 +26,7 @@ key 'conf:2: workers = 2 # two: .*; a comment stands on a line of its own' \
 	'[server]' 'workers = 2 # two'
 key 'conf:2: size = : a size from 1M to 8T' '[pool]' 'size ='
 # What a later issue brings is unknown until then.
-key 'no key "tls"' '[server]' 'tls = require'
+key 'no key "metrics"' '[server]' 'metrics = localhost:9809'
 key 'no key "headroom"' '[pool]' 'headroom = 8G'
 key 'no key "save"' '[export a]' 'save = /x'
 

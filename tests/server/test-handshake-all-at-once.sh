@@ -5,7 +5,7 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-size=1M everywhere <<'END'
+size=1M tls=no everywhere <<'END'
 def conversation(kind):
     """What is sent, and a function that takes the answers."""
     class Recorder(Peer):

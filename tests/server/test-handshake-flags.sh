@@ -5,7 +5,7 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-everywhere <<'END'
+tls=no everywhere <<'END'
 # Flags 0: only EXPORT_NAME, and 124 zero bytes come.
 with Peer().hello(0).export_name() as p:
     assert p.size == 16 * MIB

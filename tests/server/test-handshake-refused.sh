@@ -4,7 +4,7 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-everywhere <<'END'
+tls=no everywhere <<'END'
 with Peer().hello() as p:
     for name in ("none", "x" * 255, "\u00e9\u00e8", "a/b", "none"):
         for option in (OPT_GO, OPT_INFO):

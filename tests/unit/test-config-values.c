@@ -47,6 +47,34 @@ static const char *const wrong_times[] = {
 static const char *const wrong_bools[] = {
 	"", "y", "n", "2", "-1", "maybe", "yes no", "yes # no", "yes;", "ja",
 };
+static const char *const wrong_rules[] = {
+	"nobody",
+	"10.0.0.0/33",
+	"10.1.2.3/8",
+	"10.0.0",
+	"10.0.0.0/",
+	"10.0.0.0/-1",
+	"10.0.0.0/8/8",
+	"::1/129",
+	"fd00::1/64",
+	"cert:",
+	"psk:",
+	"uid:",
+	"uid:root",
+	"uid:-1",
+	"uid:4294967295",
+	"any,",
+	"any,,any",
+	"any xx",
+	"ro",
+	"cert:a, nobody",
+	"10.0.0.0 /8",
+	"localhost",
+	"10.0.0.0/8 ro rw",
+	"any:",
+	"cert",
+	"certificate:a",
+};
 static const char *const wrong_choices[] = {
 	"", "x", "yes", "0", "THIN", "thin fixed", "thin,fixed", "Always",
 };
@@ -165,6 +193,7 @@ static void wrong_of(const struct config_key *key)
 		refuse_all(key, LIST(wrong_bools));
 		break;
 	case CONFIG_CHOICE:
+	case CONFIG_CHOICES:
 		refuse_all(key, LIST(wrong_choices));
 		break;
 	case CONFIG_PATH:
@@ -181,6 +210,10 @@ static void wrong_of(const struct config_key *key)
 		refuse_all(key, LIST(wrong_words));
 		break;
 	case CONFIG_LIST:
+		refuse_all(key, LIST(wrong_lists));
+		break;
+	case CONFIG_ACCESS:
+		refuse_all(key, LIST(wrong_rules));
 		refuse_all(key, LIST(wrong_lists));
 		break;
 	case CONFIG_ADDRESSES:
@@ -212,12 +245,14 @@ static void wrong(void **state)
 /* Below all the same: a key that is not there, a key twice. */
 static void twice_and_unknown(const struct config_key *key)
 {
-	const char *value = key->type == CONFIG_CHOICE ? key->choices[1]
-			    : key->type == CONFIG_BOOL ? "yes"
-			    : key->type == CONFIG_SIZE ||
-					    key->type == CONFIG_SIZE_FROM_NAME
-				    ? "4096K"
-				    : "7";
+	const char *value =
+		key->type == CONFIG_CHOICE || key->type == CONFIG_CHOICES
+			? key->choices[1]
+		: key->type == CONFIG_ACCESS ? "any"
+		: key->type == CONFIG_BOOL   ? "yes"
+		: key->type == CONFIG_SIZE || key->type == CONFIG_SIZE_FROM_NAME
+			? "4096K"
+			: "7";
 	struct config_errors errors;
 	struct config config;
 	char text[512];

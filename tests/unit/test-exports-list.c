@@ -104,41 +104,47 @@ static void names(void **state)
 	expect_list(one, 1);
 }
 
+static const struct guest guest; /* one of ours */
+
 static void places(void **state)
 {
 	const struct config_export two = {.max_connections = 2},
 				   readonly = {.readonly = true};
 	struct export *a, *b, *c, *held;
+	bool writes;
 
 	(void)state;
 	publish("a", &two, false);
-	assert_int_equal(exports_enter(&exports, "a", &a), 0);
-	assert_int_equal(exports_enter(&exports, "a", &b), 0);
-	assert_int_equal(exports_enter(&exports, "a", &c), -EBUSY);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &a, &writes), 0);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &b, &writes), 0);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &c, &writes),
+			 -EBUSY);
 	assert_string_equal(c->name, "a");
 	export_put(&exports, c);
-	assert_int_equal(exports_enter(&exports, "z", &c), -ENOENT);
+	assert_int_equal(exports_enter(&exports, "z", &guest, &c, &writes),
+			 -ENOENT);
 	assert_null(c);
 	assert_int_equal(export_connections(a), 2);
 	assert_int_equal(export_writers(a), 2);
 
 	/* Counting goes on when it is replaced, or gone for a while. */
 	publish("a", &readonly, false);
-	assert_int_equal(exports_enter(&exports, "a", &c), 0);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &c, &writes), 0);
 	assert_int_equal(export_connections(c), 3);
 	assert_int_equal(export_writers(c), 2);
 	assert_int_equal(exports_withdraw_unused(&exports, "a", true), -EBUSY);
-	export_leave(&exports, a);
-	export_leave(&exports, b);
+	export_leave(&exports, a, true);
+	export_leave(&exports, b, true);
 	held = exports_get(&exports, "a");
 	assert_int_equal(exports_withdraw_unused(&exports, "a", false), -EBUSY);
 	assert_int_equal(exports_withdraw_unused(&exports, "a", true), 0);
-	assert_int_equal(exports_enter(&exports, "a", &a), -ENOENT);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &a, &writes),
+			 -ENOENT);
 	publish("a", &two, false);
 	assert_int_equal(exports_restore(&exports, held), -EEXIST);
 	assert_int_equal(exports_withdraw(&exports, "a"), 0);
 	assert_int_equal(exports_restore(&exports, held), 0);
-	export_leave(&exports, c);
+	export_leave(&exports, c, false);
 	assert_int_equal(export_connections(held), 0);
 	assert_int_equal(exports_withdraw_unused(&exports, "a", false), 0);
 	expect_list(NULL, 0);
@@ -259,11 +265,12 @@ static void *visit(void *arg)
 {
 	struct export *e, **all;
 	unsigned count;
+	bool writes;
 
 	(void)arg;
 	for (int i = 0; i < 2000; i++) {
-		if (exports_enter(&exports, "a", &e) == 0)
-			export_leave(&exports, e);
+		if (exports_enter(&exports, "a", &guest, &e, &writes) == 0)
+			export_leave(&exports, e, writes);
 		else
 			export_put(&exports, e);
 		all = exports_all(&exports, &count);

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 
+#include "access.h"
 #include "sessions.h"
 
 static struct sessions sessions;
@@ -29,8 +30,10 @@ static enum session_answer enter(uint8_t session, uint64_t epoch,
 	const struct proto_session who = {.uuid = {session}, .epoch = epoch};
 	const struct address a = address(from);
 	enum session_answer answer;
+	struct identity client;
 
-	answer = sessions_enter(&sessions, &who, &a);
+	identity_begin(&client, &a, !*from, 1000);
+	answer = sessions_enter(&sessions, &who, client.host);
 	if (answer == SESSION_TAKEOVER)
 		sessions_taken_over(&sessions, &who);
 	if (answer == SESSION_IN || answer == SESSION_TAKEOVER)
