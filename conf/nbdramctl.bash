@@ -28,7 +28,7 @@ _nbdramctl()
 		;;
 	,*)
 		wanted=$("$tool" --help 2>/dev/null |
-			sed -n '/^commands:/,/^$/s/^  \([a-z]*\).*/\1/p')
+			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
 	create,* | clone,*=*)
 		wanted='size= alloc= quota= guarantee= readonly= allow= writers= default= max-connections='

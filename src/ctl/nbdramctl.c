@@ -21,6 +21,8 @@ struct wish {
 	const struct command *command;
 	const char *arguments[ARGUMENTS_MOST];
 	int count;
+	char **alone; /* the words behind a command that asks nobody */
+	int alone_count;
 	char **keys; /* in argv */
 	int key_count;
 };
@@ -142,6 +144,11 @@ static bool read_command_line(struct wish *w, int argc, char **argv)
 		} else if (!take_word(w, &argv[i])) {
 			return false;
 		}
+		if (w->command && w->command->alone) {
+			w->alone = &argv[i + 1];
+			w->alone_count = argc - i - 1;
+			return true;
+		}
 	}
 	if (w->help || w->version)
 		return true;
@@ -259,6 +266,8 @@ int main(int argc, char **argv)
 		puts("nbdramctl " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
+	if (wish.alone)
+		return wish.command->alone(wish.alone_count, wish.alone);
 	line = request_line(&wish, &len);
 	if (!line || len > CONTROL_REQUEST_MAX) {
 		complain(line ? "names and keys are too long"

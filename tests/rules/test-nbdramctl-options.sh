@@ -38,7 +38,8 @@ page_items OPTIONS | grep -o 'B<-[^>]*>' | sed 's/^B<//; s/>$//' |
 diff -u "$tmp/help-options" "$tmp/page-options" ||
 	fail "options of --help (-) and of nbdramctl.pod (+) differ"
 
-sed 's/ .*//' "$tmp/help-commands" | words names
+# tls-init asks no daemon.
+sed 's/ .*//' "$tmp/help-commands" | grep -vx tls-init | words names
 sed -n '/^static const struct server_command commands/,/^};/s/^	{"\([a-z]*\)".*/\1/p' \
 	"$abs_top_srcdir/src/server/commands.c" | words server-names
 diff -u "$tmp/names" "$tmp/server-names" ||

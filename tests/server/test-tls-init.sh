@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# nbdramctl tls-init: what it makes works at once with the server and with clients;
+# what is there is kept.
+. ./functions.sh
+. "$abs_top_srcdir/tests/server.sh"
+
+requires_command nbdinfo qemu-img
+dir=$tmp/tls
+init() { "$nbdramctl" tls-init "$@" >"$tmp/out" 2>"$tmp/errors"; }
+init "$dir" --host disks.example --host 10.0.0.7 --client host-1 --psk alice ||
+	fail "$(cat "$tmp/errors")"
+[ ! -s "$tmp/errors" ] || fail "$(cat "$tmp/errors")"
+for secret in ca-key.pem server-key.pem keys.psk host-1/client-key.pem alice/keys.psk; do
+	[ "$(stat -c %a "$dir/$secret")" = 600 ] || fail "$secret: $(stat -c %a "$dir/$secret")"
+	grep -qx "made $dir/$secret" "$tmp/out" || fail "it does not tell of $secret"
+done
+[ "$(stat -c %a "$dir" "$dir/host-1" | sort -u)" = 700 ] || fail "folders"
+if command -v openssl >/dev/null; then
+	openssl x509 -in "$dir/server-cert.pem" -noout -ext subjectAltName >"$tmp/names"
+	for name in DNS:disks.example "IP Address:10.0.0.7" DNS:localhost \
+		"IP Address:127.0.0.1"; do
+		grep -q "$name" "$tmp/names" || fail "no $name: $(cat "$tmp/names")"
+	done
+fi
+
+# Once more: nothing changes, and what is new is added.
+(cd "$dir" && find . -type f -exec sha256sum {} + | sort) >"$tmp/before"
+grep -v keys.psk "$tmp/before" >"$tmp/kept"
+init "$dir" --client host-1 --psk alice || fail "$(cat "$tmp/errors")"
+[ ! -s "$tmp/out" ] || fail "a second time it says: $(cat "$tmp/out")"
+(cd "$dir" && find . -type f -exec sha256sum {} + | sort) >"$tmp/after"
+cmp "$tmp/before" "$tmp/after" || fail "a second time changes something"
+init "$dir" --client host-2 --psk bob || fail "$(cat "$tmp/errors")"
+(cd "$dir" && find . -type f -exec sha256sum {} + | sort) >"$tmp/after"
+[ -z "$(comm -23 "$tmp/kept" "$tmp/after")" ] || fail "a third time changes something"
+[ "$(cut -d: -f1 "$dir/keys.psk" | tr '\n' ' ')" = 'alice bob ' ] || fail "keys.psk"
+cmp <(grep alice "$dir/keys.psk") "$dir/alice/keys.psk" || fail "alice"
+cmp <(grep bob "$dir/keys.psk") "$dir/bob/keys.psk" || fail "bob"
+
+start_nbdramd --tcp -m 64M -o tls=require -o "tls-dir=$dir" 8M
+! grep -q warning "$log" || fail "$(grep warning "$log")"
+for host in host-1 host-2; do
+	nbdinfo --size "nbds://localhost:$port/?tls-certificates=$dir/$host" ||
+		fail "nbdinfo, $host"
+	qemu-img info --image-opts \
+		--object "tls-creds-x509,id=t,endpoint=client,dir=$dir/$host" \
+		"driver=nbd,host=localhost,port=$port,tls-creds=t" ||
+		fail "qemu-img, $host"
+	grep -q "cert:$host" "$log" || fail "the log does not know $host"
+done
+for user in alice bob; do
+	nbdinfo --size "nbds://$user@127.0.0.1:$port/?tls-psk-file=$dir/$user/keys.psk" ||
+		fail "nbdinfo, $user"
+	qemu-img info --image-opts \
+		--object "tls-creds-psk,id=t,endpoint=client,dir=$dir/$user,username=$user" \
+		"driver=nbd,host=localhost,port=$port,tls-creds=t" ||
+		fail "qemu-img, $user"
+done
+stop_nbdramd
+
+# What is wrong: one line, nothing is made, and the right status.
+wrong_init()
+{
+	local status=$1 pattern=$2
+	shift 2
+	init "$@"
+	[ $? = "$status" ] || fail "status with: $*"
+	[ "$(wc -l <"$tmp/errors")" = 1 ] || fail "not one line with: $*"
+	grep -q "^nbdramctl: .*$pattern" "$tmp/errors" ||
+		fail "no '$pattern': $(cat "$tmp/errors")"
+}
+wrong_init 2 'which folder'
+wrong_init 2 '--client: a name is missing' "$tmp/new" --client
+wrong_init 2 '\.\./x: a name here' "$tmp/new" --client ../x
+wrong_init 2 'a:b: a name here' "$tmp/new" --psk a:b
+wrong_init 2 'there is no such option' "$tmp/new" --server x
+wrong_init 2 'is too much' "$tmp/new" "$tmp/newer"
+[ ! -e "$tmp/new" ] || fail "it has made a folder"
+wrong_init 1 'cannot be made: No such file' "$tmp/no/where"
+mv "$dir/ca-key.pem" "$tmp/"
+wrong_init 1 'ca-cert.pem: is there without ca-key.pem' "$dir" --client host-3
+echo garbage >"$dir/ca-key.pem"
+wrong_init 1 'ca-cert.pem: is no certificate that belongs' "$dir" --client host-3
+[ ! -e "$dir/host-3" ] || fail "it has made a client"
