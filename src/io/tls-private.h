@@ -14,13 +14,18 @@
 #define RECORD 16384u	 /* bytes of data that a record can have */
 #define RECORD_MORE 256u /* and what stands around them, at most */
 
+/* Bytes that are received by one system call, and OpenSSL's buffer as long as
+ * something is in it. */
+#define RECEIVE_MOST (4u * (RECORD + RECORD_MORE))
+
 /* Records that are sent by one system call. What the socket has not taken then
  * is all that a slow client makes us keep. */
 #define SEND_RECORDS 4u
 #define SEND_MOST (SEND_RECORDS * (RECORD + RECORD_MORE))
 
-/* Bytes that are received by one system call. */
-#define RECEIVE_MOST (16u * (RECORD + RECORD_MORE))
+/* So much may be unsent before a client that makes us answer, as by asking for
+ * new keys, is no longer heard. */
+#define UNSENT_MOST (64u << 10)
 
 struct psk_keys;
 
@@ -45,15 +50,11 @@ struct tls_stream {
 	char *user;	  /* of keys.psk, that the client has named */
 	char *refused;	  /* what was wrong with its certificate */
 
-	/* Received, and not yet taken by OpenSSL: ours to free, or within a
-	 * call the thread's buffer. */
-	uint8_t *in;
-	size_t in_at, in_len;
-	bool in_lent;
-	bool dry;    /* this call: the socket has no more */
-	size_t want; /* this call: bytes that the caller can take still */
+	bool dry;  /* this call: the socket has no more */
+	bool full; /* reading has ended since the caller's memory was full */
 
-	/* Records that the socket has not taken; likewise. */
+	/* Records that the socket has not taken: ours to free, or within a call
+	 * the thread's buffer. */
 	uint8_t *out;
 	size_t out_at, out_len;
 	bool out_lent;
@@ -64,13 +65,8 @@ struct tls_stream {
 /* A new BIO for both directions of t. NULL: no memory. */
 BIO *tls_bio_new(struct tls_stream *t);
 
-/* Before and after everything that may make OpenSSL read or write: lend the
- * thread's buffers, and keep what is left in them. tls_bio_end() sends what can
- * be sent: 0, -EAGAIN if something is left, or another negative errno. */
-void tls_bio_begin(struct tls_stream *t, size_t want);
-int tls_bio_end(struct tls_stream *t);
-
-/* Send what is there. As above. */
+/* Send what is unsent. 0: all of it; -EAGAIN; else it is over. To be called after
+ * everything that may have made OpenSSL write. */
 int tls_bio_send(struct tls_stream *t);
 void tls_bio_drop(struct tls_stream *t);
 

@@ -58,7 +58,6 @@ static size_t read_piece(struct tls_stream *t, uint8_t *buf, size_t len,
 			break;
 		}
 		done += got;
-		t->want -= got;
 	}
 	return done;
 }
@@ -66,26 +65,27 @@ static size_t read_piece(struct tls_stream *t, uint8_t *buf, size_t len,
 static ssize_t tls_readv(struct io *io, const struct iovec *iov, int n)
 {
 	struct tls_stream *t = io->tls;
-	size_t want = 0, done = 0, got;
+	size_t done = 0, got;
 	int i, error = 0;
 
 	if (t->error)
 		return t->error;
 	/* Whoever makes us answer, as by asking for new keys, has to take the
 	 * answers before he is heard again. */
-	if (t->out_len - t->out_at >= SEND_MOST && tls_bio_send(t))
+	if (t->out_len - t->out_at >= UNSENT_MOST && tls_bio_send(t))
 		return t->error ? t->error : -EAGAIN;
-	for (i = 0; i < n; i++)
-		want += iov[i].iov_len;
 	ERR_clear_error();
-	tls_bio_begin(t, want);
+	t->dry = false;
 	for (i = 0; i < n; i++) {
 		got = read_piece(t, iov[i].iov_base, iov[i].iov_len, &error);
 		done += got;
 		if (got < iov[i].iov_len)
 			break;
 	}
-	tls_bio_end(t);
+	t->full = i == n;
+	/* It may have had to answer. */
+	if (t->out_lent)
+		tls_bio_send(t);
 	if (done > 0)
 		return done;
 	if (t->error)
@@ -93,13 +93,13 @@ static ssize_t tls_readv(struct io *io, const struct iovec *iov, int n)
 	return t->ended ? 0 : -EAGAIN;
 }
 
-/* An error that was found behind data is still to be told. */
+/* Part of a record is nothing to be read. An error that was found behind data is
+ * still to be told. */
 static size_t tls_pending(const struct io *io)
 {
 	const struct tls_stream *t = io->tls;
 
-	return t->in_len - t->in_at + SSL_pending(t->ssl) +
-	       (t->error || t->ended);
+	return (t->full && SSL_has_pending(t->ssl)) || t->error || t->ended;
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -147,31 +147,6 @@ static const uint8_t *next_record(struct place *at, uint8_t *room, size_t *len)
 	return room;
 }
 
-/* Some records, and give them to the socket. How many bytes of data. */
-static size_t write_some(struct tls_stream *t, struct place *at, int *error)
-{
-	static _Thread_local uint8_t room[RECORD];
-	size_t done = 0, len, put;
-	const uint8_t *data;
-	unsigned i;
-
-	for (i = 0; i < SEND_RECORDS && at->n > 0; i++) {
-		data = next_record(at, room, &len);
-		if (len == 0)
-			break;
-		/* It all fits into the buffer, so it is all or nothing. */
-		if (SSL_write_ex(t->ssl, data, len, &put) <= 0) {
-			tls_failed(t, -EPROTO, NULL);
-			break;
-		}
-		done += put;
-	}
-	*error = tls_bio_end(t);
-	if (t->error)
-		*error = t->error;
-	return done;
-}
-
 static ssize_t kernel_writev(struct tls_stream *t, const struct iovec *iov,
 			     int n)
 {
@@ -189,8 +164,11 @@ static ssize_t kernel_writev(struct tls_stream *t, const struct iovec *iov,
 static ssize_t tls_writev(struct io *io, const struct iovec *iov, int n)
 {
 	struct tls_stream *t = io->tls;
+	static _Thread_local uint8_t room[RECORD];
 	struct place at = {.iov = iov, .n = n};
-	size_t done = 0;
+	size_t done = 0, len, put;
+	const uint8_t *data;
+	unsigned made = 0;
 	int error;
 
 	if (t->error)
@@ -199,10 +177,23 @@ static ssize_t tls_writev(struct io *io, const struct iovec *iov, int n)
 		return kernel_writev(t, iov, n);
 	error = tls_bio_send(t);
 	ERR_clear_error();
-	tls_bio_begin(t, 0);
-	while (!error && at.n > 0)
-		done += write_some(t, &at, &error);
-	/* What is taken is taken, though it may have to wait here. */
+	while (!error && at.n > 0) {
+		data = next_record(&at, room, &len);
+		if (len == 0)
+			break;
+		/* It all fits into the buffer, so it is all or nothing. */
+		if (SSL_write_ex(t->ssl, data, len, &put) <= 0) {
+			error = tls_failed(t, -EPROTO, NULL);
+			tls_bio_drop(t);
+			break;
+		}
+		done += put;
+		if (++made % SEND_RECORDS == 0)
+			error = tls_bio_send(t);
+	}
+	if (!error)
+		error = tls_bio_send(t);
+	/* What is taken is taken, though some of it has to wait here. */
 	return done > 0 ? (ssize_t)done : error;
 }
 
@@ -242,9 +233,8 @@ static void tls_close(struct io *io)
 		 * cannot be sent. */
 		if (!t->error && t->secured && tls_unsent(io) == 0) {
 			ERR_clear_error();
-			tls_bio_begin(t, 0);
 			SSL_shutdown(t->ssl);
-			tls_bio_end(t);
+			tls_bio_send(t);
 			ERR_clear_error();
 		}
 		close(io->fd);
@@ -324,14 +314,17 @@ int io_tls_handshake(struct io *io)
 		return 0;
 	t->wants_write = false;
 	ERR_clear_error();
-	tls_bio_begin(t, 0);
+	t->dry = false;
 	result = SSL_do_handshake(t->ssl);
 	error = result == 1 ? 0 : outcome(t, result);
 	/* An alert too has to leave. */
-	tls_bio_end(t);
+	tls_bio_send(t);
 	if (error || t->error)
 		return t->error ? t->error : error;
 	t->secured = true;
+	/* Not before: who never finishes is to hold as little as possible. */
+	SSL_set_read_ahead(t->ssl, 1);
+	SSL_set_default_read_buffer_len(t->ssl, RECEIVE_MOST);
 	t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl));
 	if (!by_key(t)) {
 		free(t->user);

@@ -67,7 +67,8 @@ complete_words()
 		bash "$abs_top_srcdir/conf/nbdramctl.bash" "$@"
 }
 complete_words nbdramctl '' | words complete-commands
-diff -u "$tmp/names" "$tmp/complete-commands" ||
+sed 's/ .*//' "$tmp/help-commands" | words all-names
+diff -u "$tmp/all-names" "$tmp/complete-commands" ||
 	fail "commands of --help (-) and of the completion (+) differ"
 complete_words nbdramctl show - | words complete-options
 diff -u "$tmp/help-options" "$tmp/complete-options" ||
