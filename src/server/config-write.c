@@ -46,6 +46,13 @@ static bool write_keys(FILE *out, enum config_section section,
 	return true;
 }
 
+/* It may take back what a disk has. */
+static bool alloc_asked(const void *holder, const char *key)
+{
+	return strcmp(key, "alloc") == 0 &&
+	       ((const struct config_export *)holder)->alloc_asked;
+}
+
 static bool write_named(FILE *out, enum config_section section,
 			const struct config_export *e)
 {
@@ -53,7 +60,8 @@ static bool write_named(FILE *out, enum config_section section,
 
 	fprintf(out, "[%s %s%s%s]\n", config_section_words[section], quote,
 		e->name, quote);
-	return write_keys(out, section, e, NULL);
+	return write_keys(out, section, e,
+			  section == CONFIG_EXPORT ? alloc_asked : NULL);
 }
 
 /* A control socket that was asked for may not be missing. */

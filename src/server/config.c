@@ -73,6 +73,8 @@ int config_key_set(enum config_section section, void *holder, const char *where,
 				     ? "; a comment stands on a line of its own"
 				     : "",
 			     *wrong ? "; " : "", wrong);
+	if (!error && section == CONFIG_EXPORT && strcmp(key, "alloc") == 0)
+		((struct config_export *)holder)->alloc_asked = true;
 	return error;
 }
 

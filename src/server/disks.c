@@ -58,31 +58,64 @@ static uint64_t whole_blocks(uint64_t bytes)
 	return bytes / RAM_BLOCK + (bytes % RAM_BLOCK != 0);
 }
 
+/* What a disk would be promised under these keys: where they say nothing it is
+ * what it has. */
+static void wanted(const struct ram_disk_info *info,
+		   const struct config_export *o, struct config_export *w)
+{
+	*w = *o;
+	w->size = o->size ? o->size : info->size;
+	w->fixed = o->fixed || (info->fixed && !o->alloc_asked);
+	w->quota = o->quota ? o->quota : info->quota;
+	/* That of a fixed disk is its size. */
+	if (!o->guarantee && !info->fixed)
+		w->guarantee = info->guarantee;
+}
+
+/* Whether that is less than it is promised now. */
+static bool takes_back(const struct ram_disk_info *info,
+		       const struct config_export *w)
+{
+	return (info->fixed && !w->fixed) ||
+	       (!w->fixed &&
+		whole_blocks(w->guarantee) < whole_blocks(info->guarantee));
+}
+
+static bool same_promise(const struct ram_disk_info *info,
+			 const struct config_export *w)
+{
+	return w->fixed == info->fixed && w->quota == info->quota &&
+	       (w->fixed ||
+		whole_blocks(w->guarantee) == whole_blocks(info->guarantee));
+}
+
 /* What keys say is given to it; where none says anything it stays. -> step, if
  * there is something to undo. */
 static int promise(struct ram_disk *disk, const struct config_export *o,
 		   struct disks_step *step, struct config_errors *errors)
 {
+	struct config_export w;
 	struct ram_disk_info info;
-	uint64_t quota, guarantee;
 	int error;
 
 	ram_disk_info(disk, NULL, 0, &info);
-	/* That of a fixed disk is its size. */
-	if (info.fixed)
-		info.guarantee = 0;
-	quota = o->quota ? o->quota : info.quota;
-	guarantee = o->guarantee ? o->guarantee : info.guarantee;
-	if (quota == info.quota && (info.fixed || !o->fixed) &&
-	    (info.fixed ||
-	     whole_blocks(guarantee) == whole_blocks(info.guarantee)))
+	wanted(&info, o, &w);
+	if (same_promise(&info, &w) && w.size == info.size)
 		return 0;
-	error = ram_disk_promise(disk, info.fixed || o->fixed, quota,
-				 guarantee);
+	/* Each may be right, and all together not. */
+	error = config_export_check(&w, errors);
+	if (error || same_promise(&info, &w))
+		return error;
+	error = ram_disk_promise(disk, w.fixed, w.quota, w.guarantee);
 	if (error == -ENOSPC)
 		config_error(errors,
 			     "%s: export %s: the pool has not got the memory "
 			     "it is to guarantee; make the pool larger (-m)",
+			     o->where, o->name);
+	else if (error == -EROFS)
+		config_error(errors,
+			     "%s: export %s: is a snapshot, which never "
+			     "changes; leave alloc, quota and guarantee out",
 			     o->where, o->name);
 	else if (error)
 		config_error(errors,
@@ -92,7 +125,7 @@ static int promise(struct ram_disk *disk, const struct config_export *o,
 	step->promised = !error;
 	step->fixed = info.fixed;
 	step->quota = info.quota;
-	step->guarantee = info.guarantee;
+	step->guarantee = info.fixed ? 0 : info.guarantee;
 	return error;
 }
 
@@ -144,14 +177,48 @@ static int no_memory(const struct config_export *o,
 	return -ENOMEM;
 }
 
+/* It is there: what can be undone is done at once; giving back (another may take
+ * it) when all else is done. */
+static bool gives_back(struct ram_disk *disk, const struct config_export *o)
+{
+	struct ram_disk_info info;
+	struct config_export w;
+
+	ram_disk_info(disk, NULL, 0, &info);
+	wanted(&info, o, &w);
+	return w.size < info.size || takes_back(&info, &w);
+}
+
+static void add_step(struct disks_plan *plan, struct disks_step *step,
+		     struct export *e)
+{
+	step->disk = e->disk;
+	step->name = e->name;
+	step->now = ram_disk_size(e->disk);
+	if (step->now == step->old && !step->promised) {
+		free(step);
+		return;
+	}
+	step->next = plan->steps;
+	plan->steps = step;
+}
+
+static int change(struct export *e, const struct config_export *o,
+		  struct disks_step *step, struct config_errors *errors)
+{
+	int error = promise(e->disk, o, step, errors);
+
+	return error ? error : take(e->disk, o, errors);
+}
+
 static int prepare(struct exports *exports, struct ram_pool *pool,
 		   const struct config_export *o, struct disks_plan *plan,
 		   struct config_errors *errors)
 {
 	struct disks_step *step = calloc(1, sizeof(*step));
 	struct ram_disk *disk = NULL;
-	bool is_new, shrinks;
 	struct export *e;
+	bool is_new;
 	int error = 0;
 
 	if (!step)
@@ -173,54 +240,34 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 		return no_memory(o, errors);
 	}
 	plan->fresh[plan->count++] = e;
-	/* Shrinking comes last of all: it cannot always be undone. */
-	shrinks = !is_new && o->size > 0 && o->size < step->old;
-	if (!is_new)
-		error = promise(disk, o, step, errors);
-	if (!error && !is_new && !shrinks)
-		error = take(disk, o, errors);
-	step->disk = disk;
-	step->name = e->name;
-	step->now = ram_disk_size(disk);
-	if (step->now == step->old && !step->promised) {
-		free(step);
-		return error;
-	}
-	step->next = plan->steps;
-	plan->steps = step;
+	if (!is_new && !gives_back(disk, o))
+		error = change(e, o, step, errors);
+	add_step(plan, step, e);
 	return error;
 }
 
-/* Those that are to be smaller; the plan is complete otherwise. */
-static int shrink(struct disks_plan *plan, const struct config *config,
-		  struct config_errors *errors)
+/* Those that give something back; the plan is complete otherwise. */
+static int give_back(struct disks_plan *plan, const struct config *config,
+		     struct config_errors *errors)
 {
 	struct disks_step *step;
-	struct ram_disk *disk;
 	int result = 0, error;
 	unsigned i;
 
 	for (i = 0; i < config->export_count; i++) {
 		const struct config_export *o = &config->exports[i];
+		struct export *e = plan->fresh[i];
 
-		disk = plan->fresh[i]->disk;
-		if (o->size == 0 || o->size >= ram_disk_size(disk))
+		if (!gives_back(e->disk, o))
 			continue;
 		step = calloc(1, sizeof(*step));
 		if (!step)
 			return no_memory(o, errors);
-		step->disk = disk;
-		step->name = plan->fresh[i]->name;
-		step->old = ram_disk_size(disk);
-		step->now = o->size;
-		error = take(disk, o, errors);
-		if (error) {
-			free(step);
+		step->old = ram_disk_size(e->disk);
+		error = change(e, o, step, errors);
+		if (error)
 			result = error;
-			continue;
-		}
-		step->next = plan->steps;
-		plan->steps = step;
+		add_step(plan, step, e);
 	}
 	return result;
 }
@@ -245,7 +292,7 @@ int disks_prepare(struct exports *exports, struct ram_pool *pool,
 		if (error)
 			result = error;
 	}
-	return result ? result : shrink(plan, config, errors);
+	return result ? result : give_back(plan, config, errors);
 }
 
 void disks_undo(struct exports *exports, struct disks_plan *plan)
@@ -318,7 +365,8 @@ static void tell_promise(const struct disks_step *step,
 
 	ram_disk_info(step->disk, NULL, 0, &info);
 	if (info.fixed != step->fixed)
-		config_error(lines, "export %s: alloc = fixed", step->name);
+		config_error(lines, "export %s: alloc = %s", step->name,
+			     info.fixed ? "fixed" : "thin");
 	if (info.quota != step->quota)
 		config_error(lines, "export %s: quota = %" PRIu64, step->name,
 			     info.quota);
@@ -374,8 +422,8 @@ void disks_differences(const struct disks_plan *plan,
 		ram_disk_info(plan->fresh[i]->disk, NULL, 0, &info);
 		if (info.fixed && !o->fixed)
 			config_error(lines,
-				     "export %s: alloc = fixed stays, as the "
-				     "disk was made",
+				     "export %s: alloc = fixed stays, as no "
+				     "key says otherwise",
 				     o->name);
 		if (info.quota > 0 && o->quota == 0)
 			config_error(lines,
@@ -387,64 +435,5 @@ void disks_differences(const struct disks_plan *plan,
 				     "export %s: guarantee = %" PRIu64
 				     " stays, as no key says otherwise",
 				     o->name, info.guarantee);
-	}
-}
-
-/* --------------------------------------------------------------- at start */
-
-/* Takes the handle over. */
-static void restore(struct exports *exports, struct ram_disk *disk,
-		    const char *name, const struct note *note)
-{
-	struct config_export settings;
-	struct export *e;
-	int error;
-
-	note_settings(note, &settings);
-	e = export_new(exports, disk, &settings, true);
-	if (!e) {
-		log_error("disk %s: no memory to export it", name);
-		ram_disk_put(disk);
-		return;
-	}
-	error = exports_restore(exports, e);
-	if (error == -EEXIST && e->is_default) {
-		log_warning("disk %s: another is the default, so it answers to "
-			    "its name only",
-			    name);
-		e->is_default = false;
-		error = exports_restore(exports, e);
-	}
-	if (error) {
-		log_error("disk %s: cannot be exported: %s", name,
-			  strerror(-error));
-		export_put(exports, e);
-	}
-}
-
-void disks_restore(struct exports *exports, struct ram_pool *pool)
-{
-	struct ram_disk_info info;
-	struct ram_disk *disk;
-	struct export *e;
-	uint64_t cursor = 0;
-	struct note note;
-	char clean[120];
-
-	while (ram_disk_next(pool, &cursor, &disk) == 0) {
-		ram_disk_info(disk, NULL, 0, &info);
-		log_escape(info.name, strlen(info.name), clean, sizeof(clean));
-		note_read(info.note, info.note_len, &note);
-		e = exports_get(exports, info.name);
-		if (!e && note.by_command) {
-			restore(exports, disk, clean, &note);
-			continue;
-		}
-		if (!e)
-			log_info("disk %s: kept, and not exported: the "
-				 "configuration does not name it",
-				 clean);
-		export_put(exports, e);
-		ram_disk_put(disk);
 	}
 }

@@ -126,6 +126,12 @@ printf '[export c]\nsize = 90M\nguarantee = 90M\n' >>"$conf"
 reload_bad "c: the pool of 64"
 sed -i '/^.export c.$/,$d' "$conf"
 reload_good "a: quota = 1073741824"
+# What goes together with what the disk has; thin again only by name.
+sed -i 's/^quota.*/quota = 64K/' "$conf"
+reload_bad '"a": alloc = fixed .* quota is smaller'
+sed -i 's/^quota.*/quota = 1G/; s/^alloc = fixed/alloc = thin/' "$conf"
+reload_good "b: alloc = thin" "a: alloc = thin"
+reload_good "nothing is different"
 
 # Nothing at all: all are kept and none is exported.
 echo "[pool]" >"$conf"

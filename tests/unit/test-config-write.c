@@ -29,6 +29,27 @@ static void expect_export(const char *name, const char *text)
 	config_export_free(&e);
 }
 
+/* It is no default if it was said: it takes back what a disk has. */
+static void alloc_thin(void **state)
+{
+	struct config_errors errors = {0};
+	struct config c;
+	char *written;
+
+	(void)state;
+	assert_int_equal(conf_load("[export a]\nalloc = thin\n[export b]\n", &c,
+				   &errors),
+			 0);
+	assert_true(c.exports[0].alloc_asked && !c.exports[0].fixed);
+	assert_false(c.exports[1].alloc_asked);
+	written = config_write(&c);
+	assert_non_null(strstr(written, "[export a]\nalloc = thin\n"));
+	assert_non_null(strstr(written, "[export b]\n"));
+	assert_null(strstr(strstr(written, "[export b]"), "alloc"));
+	free(written);
+	config_free(&c);
+}
+
 #define KEYS "\nsize = 3M\nalloc = fixed\nreadonly = yes\n"
 
 static void names(void **state)
@@ -181,7 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names), cmocka_unit_test(lengths),
 		cmocka_unit_test(wrong), cmocka_unit_test(copies),
-		cmocka_unit_test(whole),
+		cmocka_unit_test(whole), cmocka_unit_test(alloc_thin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,92 @@ static void undone(void **state)
 	expect_size("b", 8 * MIB);
 }
 
+static void expect_promise(const char *name, bool fixed, uint64_t quota,
+			   uint64_t guarantee)
+{
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+
+	assert_int_equal(ram_disk_open(pool, name, &disk), 0);
+	ram_disk_info(disk, NULL, 0, &info);
+	ram_disk_put(disk);
+	assert_int_equal(info.fixed, fixed);
+	assert_int_equal(info.quota, quota);
+	if (!fixed)
+		assert_int_equal(info.guarantee, guarantee);
+}
+
+/* What keys say of a disk that is there is given to it, or an error; they must
+ * go together with what it has. */
+static void promises(void **state)
+{
+	struct config_export one = {NAMED((char[]){"a"}), .size = 8 * MIB};
+	struct config_export two[] = {
+		{NAMED((char[]){"a"})},
+		{NAMED((char[]){"b"}), .size = 999 * MIB, .fixed = true},
+	};
+	const struct ram_disk_spec spec = {.name = "s", .state = RAM_WHOLE};
+	struct ram_disk *disk, *snapshot;
+	struct ram_usage before, after;
+
+	(void)state;
+	assert_int_equal(apply(&one, 1), 0);
+	one.size = 0;
+	one.fixed = one.alloc_asked = true;
+	one.quota = 4 * MIB;
+	assert_int_equal(apply(&one, 1), 1);
+	expect_promise("a", false, 0, 0);
+	one.quota = 16 * MIB;
+	assert_int_equal(apply(&one, 1), 0);
+	expect_promise("a", true, 16 * MIB, 0);
+
+	/* It stays fixed: of more than the quota, or than there is. */
+	one.fixed = one.alloc_asked = false;
+	one.quota = 0;
+	one.size = 24 * MIB;
+	assert_int_equal(apply(&one, 1), 1);
+	one.quota = 999 * MIB;
+	one.size = 500 * MIB;
+	assert_int_equal(apply(&one, 1), 1);
+	expect_promise("a", true, 16 * MIB, 0);
+	expect_size("a", 8 * MIB);
+
+	/* Not taken back by a change that fails; nor without a word. */
+	ram_pool_usage(pool, &before);
+	two[0].alloc_asked = true;
+	two[0].guarantee = MIB;
+	assert_int_equal(apply(two, 2), 1);
+	expect_promise("a", true, 16 * MIB, 0);
+	ram_pool_usage(pool, &after);
+	assert_int_equal(before.guaranteed, after.guaranteed);
+	assert_int_equal(apply(two, 1), 0);
+	expect_promise("a", false, 16 * MIB, MIB);
+
+	/* What it has counts, whichever of them is said. */
+	two[0].guarantee = 0;
+	two[0].quota = MIB / 2;
+	assert_int_equal(apply(two, 1), 1);
+	two[0].quota = 0;
+	two[0].guarantee = 17 * MIB;
+	assert_int_equal(apply(two, 1), 1);
+	expect_promise("a", false, 16 * MIB, MIB);
+	two[0].guarantee = MIB / 2;
+	two[0].quota = MIB / 2;
+	assert_int_equal(apply(two, 1), 0);
+	expect_promise("a", false, MIB / 2, MIB / 2);
+
+	/* A snapshot is as it is. */
+	assert_int_equal(ram_disk_open(pool, "a", &disk), 0);
+	assert_int_equal(ram_disk_clone(disk, &spec, RAM_SNAPSHOT, &snapshot),
+			 0);
+	ram_disk_put(disk);
+	ram_disk_put(snapshot);
+	one = (struct config_export){NAMED((char[]){"s"})};
+	assert_int_equal(apply(&one, 1), 0);
+	one.quota = 4 * MIB;
+	assert_int_equal(apply(&one, 1), 1);
+}
+
 static void expect_exports(const char *const *names, unsigned n)
 {
 	unsigned i, count;
@@ -241,6 +327,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(undone, begin, end),
+		cmocka_unit_test_setup_teardown(promises, begin, end),
 		cmocka_unit_test_setup_teardown(restarts, begin, end),
 	};
 
