@@ -15,6 +15,9 @@ static int suffix_shift(char suffix)
 	case 'b':
 	case 'B':
 		return 0;
+	case 's':
+	case 'S':
+		return 9;
 	case 'k':
 	case 'K':
 		return 10;

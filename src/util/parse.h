@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* A size in bytes: decimal digits and at most one suffix, B, K, M, G, T, P or E
- * in either case (powers of 1024): "512", "64K", "16G", "2T". No sign, no blanks, no
- * fraction. 0 is a size here.
+ * (powers of 1024) or S (sectors of 512 bytes, as nbdkit has it), in either case:
+ * "512", "64K", "16G", "2T". No sign, no blanks, no fraction. 0 is a size here.
  * -EINVAL: not of that form; -ERANGE: more than 2^63 - 1. */
 int parse_size(const char *text, uint64_t *size);
 

@@ -29,6 +29,8 @@ static void sizes(void **state)
 	expect("0000000000000000000000000000512", 0, 512);
 	expect("512B", 0, 512);
 	expect("512b", 0, 512);
+	expect("3s", 0, 1536);
+	expect("3S", 0, 1536);
 	expect("64K", 0, 65536);
 	expect("64k", 0, 65536);
 	expect("3M", 0, UINT64_C(3) << 20);
@@ -55,6 +57,7 @@ static void largest(void **state)
 	expect("9223372036854775807", 0, INT64_MAX);
 	expect("9223372036854775807B", 0, INT64_MAX);
 	expect("9007199254740991K", 0, UINT64_C(9007199254740991) << 10);
+	expect("18014398509481983s", 0, UINT64_C(18014398509481983) << 9);
 	expect("8388607T", 0, UINT64_C(8388607) << 40);
 }
 
@@ -69,6 +72,7 @@ static void too_large(void **state)
 	expect("18446744073709555712", -ERANGE, 0);
 	expect("36893488147419103232", -ERANGE, 0);
 	expect("99999999999999999999999999999999999999", -ERANGE, 0);
+	expect("18014398509481984s", -ERANGE, 0);
 	expect("9007199254740992K", -ERANGE, 0);
 	expect("18014398509481985K", -ERANGE, 0);
 	expect("8388608T", -ERANGE, 0);
@@ -133,7 +137,7 @@ static void each_character(void **state)
 		char behind[3] = {'1', (char)c, 0};
 		uint64_t value;
 		bool digit = c >= '0' && c <= '9';
-		bool suffix = strchr("bkmgtpeBKMGTPE", c) != NULL;
+		bool suffix = strchr("bskmgtpeBSKMGTPE", c) != NULL;
 
 		assert_int_equal(parse_size(alone, &value),
 				 digit ? 0 : -EINVAL);
