@@ -257,10 +257,46 @@ static bool share(struct listen_sink *s, const struct sockaddr *address)
 	return any;
 }
 
+static const char *tell_address(const struct listener *l, char *buf,
+				size_t size)
+{
+	struct sockaddr_storage at;
+
+	if (l->socket.path) {
+		snprintf(buf, size, "unix:%s", l->socket.path);
+	} else if (address_of_listener(l, &at)) {
+		peer_text(&at, buf, size);
+	} else {
+		snprintf(buf, size, "%s", l->text ? l->text : "a socket");
+	}
+	return buf;
+}
+
+/* What the service manager hands over, too, is only for this host, unless told
+ * otherwise. */
+static int check_private(const struct listener *l, bool insecure,
+			 struct config_errors *errors)
+{
+	struct sockaddr_storage at;
+	char text[160];
+
+	if (insecure || !address_of_listener(l, &at) ||
+	    listen_address_private((struct sockaddr *)&at))
+		return 0;
+	config_error(errors,
+		     "%s%s: others than this host could read and write the "
+		     "disks in clear; listen to localhost, take tls = "
+		     "require, or say insecure = yes if the network is to be "
+		     "trusted",
+		     l->text ? l->text : tell_address(l, text, sizeof(text)),
+		     l->text ? "" : ", from the service manager");
+	return -EACCES;
+}
+
 /* Sockets that the service manager has opened. Returns how many. */
 static int take_inherited(struct sink *sink)
 {
-	int n = sd_listen_fds(1), i;
+	int n = sd_listen_fds(1), i, error, result = 0;
 
 	for (i = 0; i < n; i++) {
 		struct unix_socket u = {.fd = SD_LISTEN_FDS_START + i};
@@ -275,7 +311,13 @@ static int take_inherited(struct sink *sink)
 		fcntl(u.fd, F_SETFL, fcntl(u.fd, F_GETFL) | O_NONBLOCK);
 		if (add(&sink->sink, &u))
 			return -ENOMEM;
+		error = check_private(sink->l->list, sink->sink.insecure,
+				      sink->sink.errors);
+		if (error)
+			result = error;
 	}
+	if (result)
+		return result;
 	return n > 0 ? n : 0;
 }
 
@@ -323,25 +365,18 @@ static int open_one(struct sink *sink, const char *text)
 /* Those that stay must be right under the new configuration too. */
 static int check_staying(struct sink *sink)
 {
-	struct sockaddr_storage at;
 	struct listener *l;
-	int error = 0;
+	int error, result = 0;
 
 	for (l = sink->l->list; l; l = l->next) {
-		if (l->goes || l->fresh || !l->text || sink->sink.insecure ||
-		    !address_of_listener(l, &at) ||
-		    listen_address_private((struct sockaddr *)&at))
+		if (l->goes || l->fresh)
 			continue;
-		config_error(
-			sink->sink.errors,
-			"%s: others than this host could read and write "
-			"the disks in clear; listen to localhost, take tls "
-			"= require, or say "
-			"insecure = yes if the network is to be trusted",
-			l->text);
-		error = -EACCES;
+		error = check_private(l, sink->sink.insecure,
+				      sink->sink.errors);
+		if (error)
+			result = error;
 	}
-	return error;
+	return result;
 }
 
 static int open_all(struct sink *sink, const struct config *config)
@@ -389,21 +424,6 @@ int listeners_prepare(struct listeners *l, const struct config *config,
 	if (result)
 		listeners_undo(l);
 	return result;
-}
-
-static const char *tell_address(const struct listener *l, char *buf,
-				size_t size)
-{
-	struct sockaddr_storage at;
-
-	if (l->socket.path) {
-		snprintf(buf, size, "unix:%s", l->socket.path);
-	} else if (address_of_listener(l, &at)) {
-		peer_text(&at, buf, size);
-	} else {
-		snprintf(buf, size, "%s", l->text ? l->text : "a socket");
-	}
-	return buf;
 }
 
 /* Close those that are `fresh`, or those that go. */

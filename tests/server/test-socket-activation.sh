@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sockets that a service manager has opened and hands over, several at once, of
 # both kinds; their files are not ours to remove. What is no listening stream
-# socket is refused.
+# socket is refused, and one that other hosts reach as well, unless told.
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
 # activate KINDS COMMAND...: run the command with sockets from 3 on: t, TCP;
-# u, Unix; d, datagrams; n, a stream that does not listen; f, a file.
+# p, TCP at all addresses; u, Unix; d, datagrams; n, a stream that does not listen; f, a file.
 cat >"$tmp/activate" <<'END'
 use Socket;
 use POSIX ();
@@ -17,10 +17,12 @@ my @fds;
 open(my $info, ">", "$folder/info") or die $!;
 for my $kind (split(//, $kinds)) {
 	my $s;
-	if ($kind eq "t" || $kind eq "n") {
+	if ($kind =~ /[tnp]/) {
 		socket($s, PF_INET, SOCK_STREAM, 0) or die $!;
-		bind($s, sockaddr_in(0, INADDR_LOOPBACK)) or die $!;
-		listen($s, 128) or die $! if $kind eq "t";
+		bind($s, sockaddr_in(0, $kind eq "p" ? INADDR_ANY
+						     : INADDR_LOOPBACK))
+			or die $!;
+		listen($s, 128) or die $! if $kind ne "n";
 		my ($port) = sockaddr_in(getsockname($s));
 		print $info "nbd://127.0.0.1:$port\n";
 	} elsif ($kind eq "u") {
@@ -79,6 +81,25 @@ for kinds in d n f td; do
 		"$tmp/out" || fail "$kinds: what was said"
 	[ "$(wc -l <"$tmp/out")" = 1 ] || fail "$kinds: not one line"
 done
+timeout 20 "$perl" "$tmp/activate" "$tmp" tp \
+	"$nbdramd" -m 64M -s "$tmp/control" 1M >"$tmp/out" 2>&1 </dev/null
+status=$?
+cat "$tmp/out"
+[ "$status" = 1 ] || fail "a public one: exit status $status"
+grep -q '0\.0\.0\.0:[0-9]*, from the service manager: .*insecure' "$tmp/out" ||
+	fail "what was said of a public one"
+[ "$(wc -l <"$tmp/out")" = 1 ] || fail "a public one: not one line"
+_hear "$tmp/notify2"
+NOTIFY_SOCKET=$tmp/notify2 "$perl" "$tmp/activate" "$tmp" tp \
+	"$nbdramd" --insecure -m 64M -s "$tmp/control" 1M >"$tmp/log" 2>&1 \
+	</dev/null &
+pid=$!
+_nbdramd_logs[$pid]=$tmp/log
+cleanup_fn _end_nbdramd "$pid"
+read -r -t 60 -u "$hear_fd" line || fail "it does not start: $(cat "$tmp/log")"
+grep -q 'listening to 0\.0\.0\.0:' "$tmp/log" || fail "it is not listened to"
+stop_nbdramd
+
 # For another process: not for us.
 LISTEN_FDS=3 LISTEN_PID=1 "$nbdramd" -m 64M -l "unix:$tmp/none/s" \
 	-s "$tmp/control" 1M >"$tmp/out" 2>&1
