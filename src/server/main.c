@@ -9,9 +9,11 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "aside.h"
 #include "check.h"
 #include "control-socket.h"
 #include "disks.h"
+#include "early-stop.h"
 #include "hostmem.h"
 #include "server-limits.h"
 #include "listener.h"
@@ -25,6 +27,20 @@
 
 #define EXIT_USAGE 2
 
+/* So many half seconds a start goes on with what it cannot be told to stop. */
+#define STOP_TICKS 4
+
+struct start {
+	struct server *server;
+	struct event_base *base;
+	struct control_socket *control; /* NULL: none, and why */
+	struct ram_why why;
+	struct disks_plan plan;
+	struct config_errors errors;
+	int error;	/* of what was run aside */
+	unsigned ticks; /* since it is to stop */
+};
+
 /* 0 to 2 must be taken, or a client's socket would get a message meant for
  * standard error. */
 static void keep_descriptors(void)
@@ -36,31 +52,6 @@ static void keep_descriptors(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
-}
-
-static int open_pool(struct server *s)
-{
-	const struct config *o = s->config;
-	struct ram_pool_config config = {
-		.size = o->pool_size,
-		.warm = o->warm,
-		.headroom = RAM_DEFAULT,
-		.path = o->pool_path,
-	};
-	struct ram_usage usage;
-	struct ram_why why;
-	int error = ram_pool_open(&config, &s->pool, &why);
-
-	if (error) {
-		log_error("%s", why.text);
-		return error;
-	}
-	ram_pool_usage(s->pool, &usage);
-	s->kept_most = usage.landing / 2;
-	error = ram_pool_start(s->pool);
-	if (error)
-		log_error("cannot start the housekeeper: %s", strerror(-error));
-	return error;
 }
 
 static int start_workers(struct server *s)
@@ -174,13 +165,14 @@ static int open_listeners(struct server *s, struct event_base *base)
 
 /* For nbdramctl. One that was not asked for may be missing: a second server on
  * this host, or a user's, has no place for it. */
-static int open_control(struct server *s, struct event_base *base,
-			struct control_socket **control, struct ram_why *why)
+static int open_control(struct start *start)
 {
-	*control = control_socket_open(s, base, why);
-	if (*control || !s->config->control_asked)
+	struct server *s = start->server;
+
+	start->control = control_socket_open(s, start->base, &start->why);
+	if (start->control || !s->config->control_asked)
 		return 0;
-	log_error("control socket: %s", why->text);
+	log_error("control socket: %s", start->why.text);
 	return -EINVAL;
 }
 
@@ -196,70 +188,147 @@ static int open_tls(struct server *s)
 	return error;
 }
 
-/* The disks that are asked for, under their names. */
-static int open_exports(struct server *s)
+/* ---------------------------------------------------------- pool and disks */
+
+/* Opening a large pool, or taking the memory of disks, may last longer than
+ * anybody waits for an end. */
+static void look_for_stop(void *arg)
 {
-	struct config_errors errors = {0};
-	struct disks_plan plan;
+	struct start *start = arg;
+
+	if (!early_stop_asked() || ++start->ticks < STOP_TICKS)
+		return;
+	log_info("stopping, though the start is not through");
+	listeners_close(start->server->listeners);
+	control_socket_close(start->control);
+	_exit(EXIT_SUCCESS);
+}
+
+static void work_on_pool(void *arg)
+{
+	struct start *start = arg;
+	struct server *s = start->server;
+	const struct config *o = s->config;
+	struct ram_pool_config config = {
+		.size = o->pool_size,
+		.warm = o->warm,
+		.headroom = RAM_DEFAULT,
+		.path = o->pool_path,
+	};
+
+	start->error = ram_pool_open(&config, &s->pool, &start->why);
+}
+
+static int open_pool(struct start *start)
+{
+	struct ram_usage usage;
+	int error;
+
+	aside_run(work_on_pool, start, look_for_stop, start);
+	if (start->error) {
+		log_error("%s", start->why.text);
+		return start->error;
+	}
+	ram_pool_usage(start->server->pool, &usage);
+	start->server->kept_most = usage.landing / 2;
+	error = ram_pool_start(start->server->pool);
+	if (error)
+		log_error("cannot start the housekeeper: %s", strerror(-error));
+	return error;
+}
+
+static void work_on_disks(void *arg)
+{
+	struct start *start = arg;
+	struct server *s = start->server;
+
+	start->error = disks_prepare(&s->exports, s->pool, s->config,
+				     &start->plan, &start->errors);
+}
+
+/* The disks that are asked for, under their names. */
+static int open_exports(struct start *start)
+{
+	struct config_errors *errors = &start->errors;
+	struct server *s = start->server;
+	struct disks_plan *plan = &start->plan;
 	unsigned i;
 	int error;
 
-	error = disks_prepare(&s->exports, s->pool, s->config, &plan, &errors);
+	aside_run(work_on_disks, start, look_for_stop, start);
+	error = start->error;
 	if (!error)
-		error = exports_replace(&s->exports, plan.fresh, plan.count);
-	log_errors(&errors);
+		error = exports_replace(&s->exports, plan->fresh, plan->count);
+	log_errors(errors);
 	if (error) {
-		disks_undo(&s->exports, &plan);
+		disks_undo(&s->exports, plan);
 		return error;
 	}
-	disks_differences(&plan, s->config, &errors);
-	for (i = 0; i < errors.count; i++)
-		log_text(LOG_WARNING, errors.lines[i]);
-	config_errors_free(&errors);
-	disks_keep(&s->exports, &plan);
+	disks_differences(plan, s->config, errors);
+	for (i = 0; i < errors->count; i++)
+		log_text(LOG_WARNING, errors->lines[i]);
+	config_errors_free(errors);
+	disks_keep(&s->exports, plan);
 	disks_restore(&s->exports, s->pool);
 	return 0;
 }
 
-static void wait_for_end(struct server *s, struct event_base *base,
-			 struct control_socket *control)
-{
-	listeners_commit(s->listeners, NULL, NULL);
-	if (control)
-		control_socket_start(control);
-	sd_notify(0, "READY=1");
-	event_base_dispatch(base);
-}
+/* ------------------------------------------------------------- begin, end */
 
 /* Whatever may fail, and disks as the last of it: a start that fails leaves the
- * pool as it was. Then say so, and wait for the end. 0, or 1 when it could not
- * begin. */
+ * pool as it was. -EINTR: it is to stop already. */
+static int begin(struct start *start)
+{
+	struct server *s = start->server;
+	int error = open_tls(s);
+
+	if (!error)
+		error = open_listeners(s, start->base);
+	if (!error)
+		error = open_pool(start);
+	if (!error)
+		error = open_control(start);
+	if (!error)
+		error = start_workers(s);
+	if (!error && early_stop_asked())
+		error = -EINTR;
+	if (!error)
+		error = open_exports(start);
+	if (!error && !start->control)
+		log_warning("no control socket, nbdramctl cannot be used: %s; "
+			    "-s names another",
+			    start->why.text);
+	return error;
+}
+
+static void wait_for_end(struct start *start)
+{
+	listeners_commit(start->server->listeners, NULL, NULL);
+	if (start->control)
+		control_socket_start(start->control);
+	early_stop_end();
+	sd_notify(0, "READY=1");
+	event_base_dispatch(start->base);
+}
+
+/* Begin, say so, wait for the end. Negative: it has not begun. */
 static int serve(struct server *s, struct event_base *base)
 {
 	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
 	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
 	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
 	struct event *dog = watchdog(base);
-	struct control_socket *control = NULL;
-	int result = EXIT_FAILURE;
-	struct ram_why why;
+	struct start start = {.server = s, .base = base};
+	int error = term && intr && hup ? begin(&start) : -ENOMEM;
 
-	if (term && intr && hup && open_tls(s) == 0 &&
-	    open_listeners(s, base) == 0 && open_pool(s) == 0 &&
-	    open_control(s, base, &control, &why) == 0 &&
-	    start_workers(s) == 0 && open_exports(s) == 0) {
-		if (!control)
-			log_warning("no control socket, nbdramctl cannot be "
-				    "used: %s; -s names another",
-				    why.text);
+	if (!error) {
 		event_add(term, NULL);
 		event_add(intr, NULL);
 		event_add(hup, NULL);
-		wait_for_end(s, base, control);
-		result = EXIT_SUCCESS;
+		wait_for_end(&start);
 	}
 	listeners_close(s->listeners);
-	control_socket_close(control);
+	control_socket_close(start.control);
 	stop_workers(s);
 	if (term)
 		event_free(term);
@@ -269,7 +338,7 @@ static int serve(struct server *s, struct event_base *base)
 		event_free(hup);
 	if (dog)
 		event_free(dog);
-	return result;
+	return error;
 }
 
 /* A quarter of what the host keeps for itself. */
@@ -286,13 +355,14 @@ static int run(struct options *o)
 {
 	struct server server = {.config = &o->config, .sources = &o->sources};
 	struct event_base *base = event_base_new();
-	int result = EXIT_FAILURE;
 	struct pool_before before;
+	int error;
 
 	if (!base) {
 		log_error("cannot make an event loop");
-		return result;
+		return EXIT_FAILURE;
 	}
+	early_stop_begin();
 	server.began = now_msec();
 	pthread_mutex_init(&server.config_lock, NULL);
 	pthread_mutex_init(&server.change_lock, NULL);
@@ -302,10 +372,10 @@ static int run(struct options *o)
 	sessions_init(&server.sessions);
 	exports_init(&server.exports);
 	pool_before_look(&before, o->config.pool_path);
-	result = serve(&server, base);
+	error = serve(&server, base);
 	secure_exchange(&server, NULL);
 	exports_destroy(&server.exports);
-	if (result && server.pool)
+	if (error && server.pool)
 		pool_before_restore(&before, server.pool);
 	pool_before_free(&before);
 	ram_pool_close(server.pool);
@@ -314,7 +384,7 @@ static int run(struct options *o)
 	addresses_destroy(&server.addresses);
 	pthread_mutex_destroy(&server.change_lock);
 	pthread_mutex_destroy(&server.config_lock);
-	return result;
+	return error && error != -EINTR ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

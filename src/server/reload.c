@@ -11,6 +11,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
+#include "aside.h"
 #include "disks.h"
 #include "server-limits.h"
 #include "listener.h"
@@ -216,13 +217,19 @@ struct disks_work {
 	int result;
 };
 
-static void *work_on_disks(void *arg)
+static void work_on_disks(void *arg)
 {
 	struct disks_work *w = arg;
 
 	w->result = disks_prepare(&w->server->exports, w->server->pool,
 				  w->config, w->plan, w->errors);
-	return NULL;
+}
+
+static void tell_life(void *arg)
+{
+	(void)arg;
+	if (sd_watchdog_enabled(0, NULL) > 0)
+		sd_notify(0, "WATCHDOG=1");
 }
 
 /* Taking the memory of a large fixed disk lasts long; the service manager is to
@@ -231,19 +238,8 @@ static int prepare_disks(struct server *s, const struct config *config,
 			 struct disks_plan *plan, struct config_errors *errors)
 {
 	struct disks_work work = {s, config, plan, errors, 0};
-	struct timespec until;
-	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, work_on_disks, &work)) {
-		work_on_disks(&work);
-		return work.result;
-	}
-	do {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec++;
-		if (sd_watchdog_enabled(0, NULL) > 0)
-			sd_notify(0, "WATCHDOG=1");
-	} while (pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT);
+	aside_run(work_on_disks, &work, tell_life, NULL);
 	return work.result;
 }
 
