@@ -14,8 +14,9 @@
 #define GATHER_BYTES (UINT64_C(4) << 20)
 #define SPARE_MOST 1024
 
-/* Beyond a disk's end, should it have shrunk since the request was read. */
-static const uint8_t zeroes[RAM_BLOCK];
+/* Beyond a disk's end, should it have shrunk since the request was read: a block, and
+ * as much behind it, since what is left of a block is looked at as a whole. */
+static const uint8_t zeroes[2 * RAM_BLOCK];
 
 struct out *outq_push(struct outq *q, struct out_pool *pool, size_t head_len,
 		      uint64_t len, uint64_t off)
@@ -131,9 +132,9 @@ static bool add_data(struct gather *g, struct ram_disk *disk,
 		view = &g->view[g->views];
 		if (ram_disk_view(disk, thread, len, off, view) ||
 		    view->len == 0) {
-			add(g, zeroes, min_u64(len, sizeof(zeroes)));
-			len -= min_u64(len, sizeof(zeroes));
-			off += sizeof(zeroes);
+			add(g, zeroes, min_u64(len, RAM_BLOCK));
+			off += min_u64(len, RAM_BLOCK);
+			len -= min_u64(len, RAM_BLOCK);
 			continue;
 		}
 		g->views++;
