@@ -19,7 +19,7 @@ struct config_export {
 	unsigned max_connections;  /* 0: no limit */
 	bool fixed, readonly, is_default;
 	bool many_writers;
-	char *allow; /* who may open it, see access.h; NULL: everybody */
+	char *allow;	  /* who may open it, see access.h; NULL: everybody */
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
 	unsigned seen_turn, seen_line; /* config_load()'s own */
 	/* Of a template: all its keys as text, see config-keys.h. */
