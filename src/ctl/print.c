@@ -82,6 +82,7 @@ static int print_disk(const struct json_t *disk)
 		{"guarantee", "guarantee", COLUMN_SIZE},
 		{"readonly", "readonly", COLUMN_TEXT},
 		{"default", "default", COLUMN_TEXT},
+		{"detect-zeroes", "detect-zeroes", COLUMN_TEXT},
 		{"max-connections", "max-connections", COLUMN_COUNT},
 		{"clients", "clients", COLUMN_COUNT},
 		{"writers", "of them, writers", COLUMN_COUNT},
@@ -102,12 +103,15 @@ static int print_pool(const struct json_t *pool)
 	static const struct column columns[] = {
 		{"size", "pool size", COLUMN_SIZE},
 		{"held", "pool held", COLUMN_SIZE},
+		{"tables", "of it, tables", COLUMN_SIZE},
 		{"freed", "freed, not yet free", COLUMN_SIZE},
 		{"guaranteed", "guaranteed", COLUMN_SIZE},
 		{"landing", "landing", COLUMN_SIZE},
 		{"landing-used", "landing used", COLUMN_SIZE},
 		{"warm", "warm", COLUMN_SIZE},
 		{"backing", "memory taken", COLUMN_SIZE},
+		{"headroom", "left to the host", COLUMN_SIZE},
+		{"headroom-left", "before that is reached", COLUMN_SIZE},
 		{"refusals", "refusals", COLUMN_COUNT},
 		END,
 	};

@@ -155,6 +155,7 @@ static void put_disk(struct call *call, const struct ram_disk_info *info,
 	control_put_truth(w, "snapshot", info->readonly);
 	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
 	control_put_truth(w, "default", e && e->is_default);
+	control_put_truth(w, "detect-zeroes", e && e->detect_zeroes);
 	if (e && e->max_connections > 0)
 		control_put_number(w, "max-connections", e->max_connections);
 	control_put_number(w, "clients", e ? export_connections(e) : 0);
@@ -257,12 +258,17 @@ void put_pool(struct call *call)
 	control_open(w, "pool", '{');
 	control_put_number(w, "size", usage.size);
 	control_put_number(w, "held", usage.held);
+	control_put_number(w, "tables", usage.tables);
 	control_put_number(w, "freed", usage.freed);
 	control_put_number(w, "guaranteed", usage.guaranteed);
 	control_put_number(w, "landing", usage.landing);
 	control_put_number(w, "landing-used", usage.landing_used);
 	control_put_number(w, "warm", usage.warm);
 	control_put_number(w, "backing", usage.backing);
+	if (usage.headroom > 0)
+		control_put_number(w, "headroom", usage.headroom);
+	if (usage.spare != UINT64_MAX)
+		control_put_number(w, "headroom-left", usage.spare);
 	control_put_number(w, "refusals", usage.refusals);
 	control_close(w, '}');
 }

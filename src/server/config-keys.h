@@ -26,6 +26,8 @@ enum config_type {
 	CONFIG_BOOL,	       /* bool */
 	CONFIG_CHOICE,	       /* bool: the second of two words */
 	CONFIG_CHOICES,	       /* unsigned: which one of three words */
+	CONFIG_WAIT,	       /* unsigned: "wait TIME", or "error": 0 */
+	CONFIG_NODE,	       /* int: "any", "interleave" or a number */
 	CONFIG_PATH,	       /* char *, not empty */
 	CONFIG_SOCKET,	       /* the same, as long as a socket's may be */
 	CONFIG_NAME,	       /* of an export */

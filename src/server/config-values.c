@@ -97,6 +97,41 @@ static int parse_choice(const struct config_key *key, const char *text,
 	return -EINVAL;
 }
 
+/* "error", "wait 5s"; a word and one blank or more. */
+static int parse_wait(const struct config_key *key, const char *text,
+		      uint64_t *number)
+{
+	size_t blanks;
+
+	*number = 0;
+	if (strcmp(text, "error") == 0)
+		return 0;
+	if (strncmp(text, "wait", 4) != 0)
+		return -EINVAL;
+	blanks = strspn(text + 4, " \t");
+	if (blanks == 0 || parse_time(text + 4 + blanks, number) ||
+	    *number < key->least || *number > key->most)
+		return -EINVAL;
+	return 0;
+}
+
+/* As struct ram_pool_config has it. */
+static int parse_node(const struct config_key *key, const char *text,
+		      uint64_t *number)
+{
+	if (strcmp(text, "any") == 0) {
+		*number = RAM_NUMA_ANY;
+	} else if (strcmp(text, "interleave") == 0) {
+		*number = (uint64_t)RAM_NUMA_INTERLEAVE;
+	} else {
+		if (parse_count(text, number) || *number < key->least ||
+		    *number > key->most)
+			return -EINVAL;
+		*number = RAM_NUMA_NODE(*number);
+	}
+	return 0;
+}
+
 /* ----------------------------------------------------------------- texts */
 
 /* "HOST:PORT", "[V6]:PORT", ":PORT", "HOST", "unix:PATH". Names are resolved
@@ -244,6 +279,10 @@ static int parse(const struct config_key *key, const char *text,
 	case CONFIG_CHOICE:
 	case CONFIG_CHOICES:
 		return parse_choice(key, text, number);
+	case CONFIG_WAIT:
+		return parse_wait(key, text, number);
+	case CONFIG_NODE:
+		return parse_node(key, text, number);
 	default:
 		return string_good(key, text) ? 0 : -EINVAL;
 	}
@@ -317,7 +356,11 @@ int config_value_set(const struct config_key *key, void *holder,
 	case CONFIG_COUNT:
 	case CONFIG_TIME:
 	case CONFIG_CHOICES:
+	case CONFIG_WAIT:
 		*(unsigned *)at = number;
+		return 0;
+	case CONFIG_NODE:
+		*(int *)at = (int)(int64_t)number;
 		return 0;
 	case CONFIG_BOOL:
 	case CONFIG_CHOICE:
@@ -392,6 +435,23 @@ static void number_text(const struct config_key *key, uint64_t number,
 		size_text(number, buf, room);
 }
 
+static void wait_text(uint64_t msec, char *buf, size_t room)
+{
+	size_t len = snprintf(buf, room, "%s", msec ? "wait " : "error");
+
+	if (msec)
+		time_text(msec, buf + len, room - len);
+}
+
+static void node_text(int node, char *buf, size_t room)
+{
+	if (node == RAM_NUMA_ANY || node == RAM_NUMA_INTERLEAVE)
+		snprintf(buf, room, "%s",
+			 node == RAM_NUMA_ANY ? "any" : "interleave");
+	else
+		snprintf(buf, room, "%d", node - RAM_NUMA_NODE(0));
+}
+
 /* The number of its field; of keys that have no such the result means nothing. */
 static uint64_t field(const struct config_key *key, const void *at)
 {
@@ -402,6 +462,7 @@ static uint64_t field(const struct config_key *key, const void *at)
 	case CONFIG_COUNT:
 	case CONFIG_TIME:
 	case CONFIG_CHOICES:
+	case CONFIG_WAIT:
 		return *(const unsigned *)at;
 	default:
 		return *(const uint64_t *)at;
@@ -437,6 +498,12 @@ char *config_key_text(const struct config_key *key, const void *holder)
 	case CONFIG_CHOICE:
 	case CONFIG_CHOICES:
 		return strdup(key->choices[field(key, at)]);
+	case CONFIG_WAIT:
+		wait_text(field(key, at), buf, sizeof(buf));
+		return strdup(buf);
+	case CONFIG_NODE:
+		node_text(*(const int *)at, buf, sizeof(buf));
+		return strdup(buf);
 	case CONFIG_SIZE:
 	case CONFIG_SIZE_FROM_NAME:
 	case CONFIG_COUNT:
@@ -496,6 +563,14 @@ char *config_value_wanted(const struct config_key *key, char *buf, size_t size)
 			 "ADDRESS, NETWORK/BITS, cert:NAME, psk:USER, "
 			 "uid:NUMBER or any, each with ro or rw behind, with "
 			 "commas between,");
+		break;
+	case CONFIG_WAIT:
+		snprintf(buf, size,
+			 "error, or wait and a time from 100ms to 1h, such as "
+			 "wait 5s");
+		break;
+	case CONFIG_NODE:
+		snprintf(buf, size, "any, interleave or a node's number");
 		break;
 	case CONFIG_PATH:
 		snprintf(buf, size, "a path");

@@ -17,7 +17,7 @@ struct config_export {
 	uint64_t size;		   /* 0: not given */
 	uint64_t quota, guarantee; /* 0: none */
 	unsigned max_connections;  /* 0: no limit */
-	bool fixed, readonly, is_default;
+	bool fixed, readonly, is_default, detect_zeroes;
 	bool many_writers;
 	char *allow;	  /* who may open it, see access.h; NULL: everybody */
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
@@ -40,9 +40,14 @@ struct config {
 	unsigned template_count;
 	char **listen; /* "HOST:PORT", "[V6]:PORT", ":PORT", "unix:PATH" */
 	unsigned listen_count;
-	char *control;		  /* path of the control socket */
-	bool control_asked;	  /* named by key or -s: it must be had */
-	uint64_t pool_size, warm; /* RAM_DEFAULT: as the store sees fit */
+	char *control;	    /* path of the control socket */
+	bool control_asked; /* named by key or -s: it must be had */
+	/* RAM_DEFAULT: as the store sees fit. */
+	uint64_t pool_size, warm, headroom;
+	unsigned full_msec; /* how long a write waits for memory; 0: not */
+	unsigned hugepages; /* enum ram_pages */
+	int numa;	    /* as struct ram_pool_config has it */
+	bool lock;
 	char *pool_path;	  /* NULL: anonymous memory */
 	unsigned workers;	  /* 0: as many as processors */
 	unsigned max_connections; /* 0: as many as descriptors allow */

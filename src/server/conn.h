@@ -22,8 +22,9 @@
 #include "proto.h"
 #include "worker.h"
 
-/* How long a request may wait for memory. */
-#define MEMORY_MSEC 5000
+/* How long a request may wait for memory that is on its way, where none waits
+ * for more (full = error). */
+#define MEMORY_MSEC 1000
 
 /* How long a client may hold landing that others wait for, and send nothing. */
 #define HOARD_MSEC 2000
@@ -143,5 +144,24 @@ void conns_share(struct worker *w);
 
 /* Remember that it wants to be resumed when the store says so. */
 void conn_wait(struct conn *c);
+
+/* How long a request may wait for memory, in msec; and whether it waits for what
+ * is not on its way (-ENOSPC), as [pool] full says now. */
+static inline unsigned conn_patience(const struct conn *c)
+{
+	unsigned msec = atomic_load_explicit(
+		&c->worker->server->limits.full_msec, memory_order_relaxed);
+
+	return msec ? msec : MEMORY_MSEC;
+}
+
+static inline bool conn_waits_for(const struct conn *c, int error)
+{
+	if (error == -ENOSPC)
+		return atomic_load_explicit(
+			       &c->worker->server->limits.full_msec,
+			       memory_order_relaxed) > 0;
+	return error == -EAGAIN;
+}
 
 #endif

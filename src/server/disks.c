@@ -334,6 +334,7 @@ static void forget_command(struct ram_disk *disk, const char *name)
 	note.by_command = note.readonly = note.is_default = false;
 	note.many_writers = false;
 	note.allow[0] = 0;
+	note.detect_zeroes = false;
 	note.max_connections = 0;
 	error = note_save(disk, &note);
 	if (error)

@@ -102,6 +102,7 @@ struct export *export_new(struct exports *exports, struct ram_disk *disk,
 		e->many_writers = settings->many_writers;
 		e->readonly = settings->readonly;
 		e->is_default = settings->is_default;
+		e->detect_zeroes = settings->detect_zeroes;
 		e->max_connections = settings->max_connections;
 	}
 	e->by_command = by_command;
@@ -369,6 +370,8 @@ static int insert(struct exports *exports, struct export *e, bool replace,
 		*old = exports->list[i];
 		exports->list[i] = e;
 	}
+	if (!error)
+		ram_disk_detect_zeroes(e->disk, e->detect_zeroes);
 	pthread_mutex_unlock(&exports->lock);
 	return error;
 }
@@ -391,6 +394,7 @@ static int note_command(const struct export *e, struct ram_why *why)
 	note.by_command = true;
 	note.readonly = e->readonly;
 	note.is_default = e->is_default;
+	note.detect_zeroes = e->detect_zeroes;
 	note.max_connections = e->max_connections;
 	note.many_writers = e->many_writers;
 	snprintf(note.allow, sizeof(note.allow), "%s",
@@ -516,8 +520,10 @@ int exports_replace(struct exports *exports, struct export **fresh,
 	if (list && count > 0)
 		memcpy(list, fresh, count * sizeof(*list));
 	error = list ? add_commands(exports, list, &all) : -ENOMEM;
-	for (i = 0; !error && i < count; i++)
+	for (i = 0; !error && i < count; i++) {
 		atomic_fetch_add(&fresh[i]->refs, 1);
+		ram_disk_detect_zeroes(fresh[i]->disk, fresh[i]->detect_zeroes);
+	}
 	if (!error) {
 		exports->list = list;
 		exports->count = all;

@@ -47,6 +47,7 @@ struct export
 	struct export_use *use;
 	unsigned max_connections; /* 0: no limit */
 	bool readonly;
+	bool detect_zeroes; /* of the disk, once the export is in the list */
 	bool is_default;	   /* found by the empty name too */
 	bool by_command;	   /* not by a section of the configuration */
 	bool many_writers;	   /* else one host at a time may write */
@@ -102,8 +103,8 @@ unsigned export_writers(const struct export *e);
 
 /* Put a disk into the list, in the place of an export of the same name if there
  * is one; connections go on, and go on being counted. settings: the keys for
- * clients (readonly, is_default, max_connections, allow, writers; the rest is not
- * looked at);
+ * clients (readonly, is_default, max_connections, allow, writers,
+ * detect_zeroes; the rest is not looked at);
  * NULL: as they are by default. by_command: it is noted in the disk, so that it
  * will be exported again after a restart; a disk in state making becomes whole
  * between note and list. The handle is taken over if the result is 0.

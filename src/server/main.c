@@ -212,8 +212,11 @@ static void work_on_pool(void *arg)
 	struct ram_pool_config config = {
 		.size = o->pool_size,
 		.warm = o->warm,
-		.headroom = RAM_DEFAULT,
+		.headroom = o->headroom,
 		.path = o->pool_path,
+		.hugepages = (enum ram_pages)o->hugepages,
+		.lock = o->lock,
+		.numa = o->numa,
 	};
 
 	start->error = ram_pool_open(&config, &s->pool, &start->why);

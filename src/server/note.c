@@ -38,6 +38,8 @@ static bool read_line(const char *line, struct note *note)
 		return read_yes(line + 9, &note->readonly);
 	if (strncmp(line, "default=", 8) == 0)
 		return read_yes(line + 8, &note->is_default);
+	if (strncmp(line, "detect-zeroes=", 14) == 0)
+		return read_yes(line + 14, &note->detect_zeroes);
 	if (strncmp(line, "max-connections=", 16) == 0)
 		return read_count(line + 16, &note->max_connections);
 	if (strcmp(line, "writers=many") == 0)
@@ -94,7 +96,7 @@ __attribute__((format(printf, 3, 4))) static void put(char *buf, size_t *len,
 
 int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 {
-	char text[256 * 6]; /* each line of ours is short, but for allow */
+	char text[256 * 7]; /* each line of ours is short, but for allow */
 	size_t len = 0, other = strlen(note->other);
 	size_t allow = strlen(note->allow);
 
@@ -107,6 +109,8 @@ int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 		put(text, &len, "readonly=yes\n");
 	if (note->is_default)
 		put(text, &len, "default=yes\n");
+	if (note->detect_zeroes)
+		put(text, &len, "detect-zeroes=yes\n");
 	if (note->max_connections > 0)
 		put(text, &len, "max-connections=%u\n", note->max_connections);
 	if (note->many_writers)
@@ -148,6 +152,7 @@ void note_settings(const struct note *note, struct config_export *settings)
 	memset(settings, 0, sizeof(*settings));
 	settings->readonly = note->readonly;
 	settings->is_default = note->is_default;
+	settings->detect_zeroes = note->detect_zeroes;
 	settings->max_connections = note->max_connections;
 	settings->many_writers = note->many_writers;
 	settings->allow = *note->allow ? (char *)note->allow : NULL;

@@ -21,7 +21,7 @@
 
 struct note {
 	bool by_command; /* exported without a section in the configuration */
-	bool readonly, is_default;
+	bool readonly, is_default, detect_zeroes;
 	bool many_writers;
 	unsigned max_connections;
 	char allow[RAM_NOTE_MAX + 1]; /* "": everybody */

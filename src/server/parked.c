@@ -37,8 +37,7 @@ void wait_begin(struct conn *c)
 
 bool wait_worth(const struct conn *c, int error)
 {
-	return (error == -EAGAIN || error == -ENOSPC) &&
-	       c->waited < MEMORY_MSEC;
+	return conn_waits_for(c, error) && c->waited < conn_patience(c);
 }
 
 void wait_stall(struct conn *c)
@@ -138,7 +137,8 @@ static int repeat(struct conn *c, struct parked *p, bool *again)
 		if (p->cursor + payload_done(p->payload) == before)
 			p->waited += now - p->tried;
 		p->tried = now;
-		*again = p->waited < MEMORY_MSEC;
+		*again = conn_waits_for(c, error) &&
+			 p->waited < conn_patience(c);
 		return *again ? 0 : stream_answer(c, &p->request, -ENOSPC);
 	}
 	if (p->payload)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that the store has put off, and how long a request may wait.
  *
- * A request may wait for memory MEMORY_MSEC in all, however many pieces it has and
- * however often it waits. Time that its bytes spent in the socket counts, while the
- * connection read nothing because it was short of memory itself: what a client has
- * sent together is answered together. All functions: the worker's thread. */
+ * A request may wait for memory as long as [pool] full says in all, however many
+ * pieces it has and however often it waits. Time that its bytes spent in the socket
+ * counts, while the connection read nothing because it was short of memory itself:
+ * what a client has sent together is answered together. All functions: the worker's thread. */
 #ifndef NBDRAM_SERVER_PARKED_H
 #define NBDRAM_SERVER_PARKED_H
 

@@ -57,6 +57,18 @@ static void keep_text(struct config_errors *lines, const char *key, char **now,
 	*now = other;
 }
 
+static void keep_settings(const struct config *now, struct config *wanted,
+			  struct config_errors *lines)
+{
+	if (wanted->hugepages != now->hugepages || wanted->lock != now->lock ||
+	    wanted->numa != now->numa)
+		config_error(lines, "hugepages, lock and numa: need a restart; "
+				    "they are as they were");
+	wanted->hugepages = now->hugepages;
+	wanted->lock = now->lock;
+	wanted->numa = now->numa;
+}
+
 /* So that the configuration says what is the case, also to the next reload. */
 static void keep_fixed(struct config *now, struct config *wanted,
 		       struct config_errors *lines)
@@ -65,6 +77,8 @@ static void keep_fixed(struct config *now, struct config *wanted,
 	keep_size(lines, "size of the pool", now->pool_size,
 		  &wanted->pool_size);
 	keep_size(lines, "warm", now->warm, &wanted->warm);
+	keep_size(lines, "headroom", now->headroom, &wanted->headroom);
+	keep_settings(now, wanted, lines);
 	keep_text(lines, "path", &now->pool_path, &wanted->pool_path);
 	keep_text(lines, "control", &now->control, &wanted->control);
 	wanted->control_asked = now->control_asked;
@@ -99,6 +113,9 @@ static void tell_changed(const struct export *old, const struct export *e,
 	if (old->many_writers != e->many_writers)
 		config_error(lines, "export %s: writers = %s, for new clients",
 			     e->name, e->many_writers ? "many" : "host");
+	if (old->detect_zeroes != e->detect_zeroes)
+		config_error(lines, "export %s: detect-zeroes = %s", e->name,
+			     e->detect_zeroes ? "yes" : "no");
 	if (old->max_connections != e->max_connections)
 		config_error(lines, "export %s: max-connections = %u", e->name,
 			     e->max_connections);
@@ -184,6 +201,10 @@ static void tell_limits(const struct config *old, const struct config *now,
 	if (old->tls_verify != now->tls_verify)
 		config_error(lines, "tls-verify = %s",
 			     now->tls_verify ? "yes" : "no");
+	if (old->full_msec != now->full_msec && now->full_msec)
+		config_error(lines, "full = wait %ums", now->full_msec);
+	else if (old->full_msec != now->full_msec)
+		config_error(lines, "full = error");
 	if (old->insecure != now->insecure)
 		config_error(lines, "insecure = %s",
 			     now->insecure ? "yes" : "no");

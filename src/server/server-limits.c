@@ -44,4 +44,5 @@ void limits_apply(struct server *server)
 	atomic_store(&server->limits.handshake_msec, config->handshake_msec);
 	atomic_store(&server->limits.tls, config->tls);
 	atomic_store(&server->limits.busy_poll_usec, config->busy_poll_usec);
+	atomic_store(&server->limits.full_msec, config->full_msec);
 }

@@ -23,6 +23,7 @@ struct server_limits {
 	_Atomic unsigned handshake_msec;
 	_Atomic unsigned busy_poll_usec;
 	_Atomic unsigned tls; /* enum config_tls */
+	_Atomic unsigned full_msec;
 };
 
 struct listeners;

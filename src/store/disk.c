@@ -26,6 +26,11 @@ bool ram_disk_readonly(const struct ram_disk *disk)
 	return disk->readonly;
 }
 
+void ram_disk_detect_zeroes(struct ram_disk *disk, bool on)
+{
+	atomic_store(&disk->detect_zeroes, on);
+}
+
 int disk_writable(struct ram_disk *disk, struct ram_thread *t)
 {
 	if (disk->readonly)

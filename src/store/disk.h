@@ -16,6 +16,7 @@ struct ram_disk {
 	_Atomic uint64_t size;
 	_Atomic uint32_t owner; /* tables with this number are ours to change */
 	_Atomic bool frozen;
+	_Atomic bool detect_zeroes;
 	bool readonly; /* fixed */
 
 	/* Guarded by charge.lock. */
@@ -53,6 +54,12 @@ static inline bool disk_holds(struct ram_disk *disk, uint64_t len, uint64_t off)
 	uint64_t size = atomic_load(&disk->size);
 
 	return off <= size && len <= size - off;
+}
+
+/* Whether whole blocks of zeroes are to become holes. */
+static inline bool disk_wants_holes(struct ram_disk *disk)
+{
+	return atomic_load_explicit(&disk->detect_zeroes, memory_order_relaxed);
 }
 
 /* Is writing possible now? 0, -EROFS, or -EAGAIN (frozen; the thread will be

@@ -284,6 +284,11 @@ int ram_disk_info(struct ram_disk *disk, struct ram_thread *thread,
  * -EINVAL (len), -ENOSPC. */
 int ram_disk_note(struct ram_disk *disk, const void *note, uint32_t len);
 
+/* Whole blocks of zeroes that are written become holes, as if they were trimmed;
+ * costs a look at each block written. Off at first, and after a restart; any
+ * thread, any time. */
+void ram_disk_detect_zeroes(struct ram_disk *disk, bool on);
+
 /* Cheap, without locks: the size now, and whether it is a snapshot. */
 uint64_t ram_disk_size(const struct ram_disk *disk);
 bool ram_disk_readonly(const struct ram_disk *disk);

@@ -311,6 +311,7 @@ int ram_view_publish(struct ram_view *view)
 		.thread = t,
 		.taken = view->charge,
 		.charge = view->charge,
+		.holes = disk_wants_holes(view->disk),
 	};
 	uint64_t off, n;
 	unsigned from, to;

@@ -52,6 +52,24 @@ static void copy_rest(struct ram_pool *pool, uint64_t old, uint32_t block,
 	memcpy(dst + to, src + to, BLOCK_SIZE - to);
 }
 
+static bool is_zero(const struct ram_pool *pool, uint32_t block)
+{
+	const uint64_t *words = pool_block(pool, block);
+
+	return words[0] == 0 && memcmp(words, pool->zeroes, BLOCK_SIZE) == 0;
+}
+
+/* What was to be written is what a hole reads as. */
+static void publish_hole(struct writer *w, entry_t *entry, uint32_t block)
+{
+	uint64_t old = publish(entry, ENTRY_HOLE);
+	struct run run = {.first = block, .count = 1};
+
+	if (refers(old) && block_unref(w->thread, old, false))
+		charge_disown(w->disk->pool, w->disk, 1);
+	block_untake(w->thread, run);
+}
+
 int writer_publish(struct writer *w, entry_t *entry, uint32_t block,
 		   unsigned from, unsigned to)
 {
@@ -60,6 +78,10 @@ int writer_publish(struct writer *w, entry_t *entry, uint32_t block,
 	bool charged;
 	int error;
 
+	if (w->holes && from == 0 && to == BLOCK_SIZE && is_zero(pool, block)) {
+		publish_hole(w, entry, block);
+		return 0;
+	}
 	block_born(pool, block, 0, 0);
 	for (;;) {
 		charged = needs_charge(pool, old);
@@ -229,7 +251,12 @@ int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 		   uint64_t len, uint64_t off)
 {
 	struct ram_pool *pool = disk->pool;
-	struct writer w = {.disk = disk, .thread = t};
+	/* Zeroes that come from here are to be kept, or part of a block. */
+	struct writer w = {
+		.disk = disk,
+		.thread = t,
+		.holes = buf && disk_wants_holes(disk),
+	};
 	uint64_t first = off / BLOCK_SIZE, n, i = 0, end = off + len, stop;
 	struct piece p;
 	struct run run;

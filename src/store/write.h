@@ -13,6 +13,7 @@ struct writer {
 	uint64_t taken;	 /* blocks charged in all */
 	uint64_t charge; /* of them, not yet used */
 	uint64_t landed; /* blocks from landing that used a charge */
+	bool holes;	 /* whole blocks of zeroes become holes */
 };
 
 /* How many of n entries need a charge when they are overwritten: holes, and

@@ -132,8 +132,10 @@ for section in server pool export; do
 	for key in $(cat "$tmp/help-$section"); do
 		case $key in
 		listen) value=localhost:10809 ;;
-		insecure | readonly | default) value=yes ;;
-		size | warm | quota | guarantee) value=64M ;;
+		insecure | readonly | default | lock | detect-zeroes) value=yes ;;
+		size | warm | quota | guarantee | headroom) value=64M ;;
+		full) value="wait 5s" ;;
+		hugepages) value=2M ;;
 		path | control | tls-dir) value=$tmp/pool ;;
 		tls) value=require ;;
 		tls-verify) value=no ;;

@@ -64,8 +64,6 @@ static void set_limit(uint64_t bytes)
 	struct rlimit limit;
 
 	CHECK(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
-	if (bytes > limit.rlim_max && geteuid() == 0)
-		limit.rlim_max = bytes;
 	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
 	CHECK(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
 }

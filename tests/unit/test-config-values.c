@@ -78,6 +78,15 @@ static const char *const wrong_rules[] = {
 static const char *const wrong_choices[] = {
 	"", "x", "yes", "0", "THIN", "thin fixed", "thin,fixed", "Always",
 };
+static const char *const wrong_waits[] = {
+	"",	    "x",	  "wait",     "wait ",	   "5s",
+	"wait5s",   "wait 0",	  "wait -1s", "wait 99ms", "wait 61m",
+	"error 5s", "wait error", "Wait 5s",  "wait 5 s",  "wait 5s wait 5s",
+};
+static const char *const wrong_nodes[] = {
+	"",    "x",  "-1",  "1024", "0-1", "node0", "interleave 0",
+	"all", "1K", "0,1",
+};
 static const char *const wrong_texts[] = {""};
 static const char *const wrong_sockets[] = {"", LONG_PATH};
 static const char *const wrong_names[] = {"", "a;b", ";"};
@@ -196,6 +205,12 @@ static void wrong_of(const struct config_key *key)
 	case CONFIG_CHOICES:
 		refuse_all(key, LIST(wrong_choices));
 		break;
+	case CONFIG_WAIT:
+		refuse_all(key, LIST(wrong_waits));
+		break;
+	case CONFIG_NODE:
+		refuse_all(key, LIST(wrong_nodes));
+		break;
 	case CONFIG_PATH:
 	case CONFIG_TEXT:
 		refuse_all(key, LIST(wrong_texts));
@@ -249,6 +264,7 @@ static void twice_and_unknown(const struct config_key *key)
 		key->type == CONFIG_CHOICE || key->type == CONFIG_CHOICES
 			? key->choices[1]
 		: key->type == CONFIG_ACCESS ? "any"
+		: key->type == CONFIG_WAIT ? "error"
 		: key->type == CONFIG_BOOL   ? "yes"
 		: key->type == CONFIG_SIZE || key->type == CONFIG_SIZE_FROM_NAME
 			? "4096K"

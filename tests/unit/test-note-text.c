@@ -26,7 +26,7 @@ static void round_trip(void **state)
 {
 	static const char all[] =
 		"nbdram-note 1\nby-command=yes\nreadonly=yes\n"
-		"default=yes\nmax-connections=4\n";
+		"default=yes\ndetect-zeroes=yes\nmax-connections=4\n";
 	struct config_export settings;
 	struct note note;
 
@@ -40,6 +40,7 @@ static void round_trip(void **state)
 	write_text(&note, all);
 	note_settings(&note, &settings);
 	assert_true(settings.readonly && settings.is_default);
+	assert_true(settings.detect_zeroes);
 	assert_int_equal(settings.max_connections, 4);
 	assert_null(settings.name);
 }
