@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Commands that make and resize disks: create, clone, snapshot, resize.
  * One at a time, and not while a reload is under way (server.change_lock): the
- * work of each is short. See commands.h. */
+ * work of each is short, but for the memory of a new disk. See commands.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -118,6 +118,10 @@ static int fail_made(struct call *call, const char *name, int error)
 				 "memory for it",
 				 shown(name), usage.size >> 20,
 				 usage.held >> 20);
+	case -ECANCELED:
+		return call_fail(call, "cancelled",
+				 "%s: was not made, its memory is free again",
+				 shown(name));
 	case -EINVAL:
 		return call_fail(call, "usage",
 				 "%s: no disk can have this name or size",
@@ -146,6 +150,13 @@ static int publish(struct call *call, struct ram_disk *disk,
 
 /* --------------------------------------------------------- create, clone */
 
+/* Memory of a disk that is guaranteed some. */
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of memory", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
 static int create(struct call *call, const struct config_export *e)
 {
 	struct ram_disk_spec spec = {
@@ -155,6 +166,8 @@ static int create(struct call *call, const struct config_export *e)
 		.quota = e->quota,
 		.guarantee = e->guarantee,
 		.state = RAM_MAKING,
+		.progress = taking,
+		.arg = call,
 	};
 	struct ram_disk *disk;
 	int error;
@@ -163,8 +176,15 @@ static int create(struct call *call, const struct config_export *e)
 		return call_fail(call, "usage",
 				 "create %s: how large? As in size=16G",
 				 shown(e->name));
+	/* Nobody sees it before it is published, so others need not wait while
+	 * it gets its memory. */
 	error = ram_disk_create(call->server->pool, &spec, &disk);
-	return error ? fail_made(call, e->name, error) : publish(call, disk, e);
+	if (error)
+		return fail_made(call, e->name, error);
+	pthread_mutex_lock(&call->server->change_lock);
+	error = publish(call, disk, e);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
 }
 
 int command_create(struct call *call)
@@ -175,9 +195,7 @@ int command_create(struct call *call)
 
 	if (!name || read_settings(call, name, &e))
 		return -1;
-	pthread_mutex_lock(&call->server->change_lock);
 	error = create(call, &e);
-	pthread_mutex_unlock(&call->server->change_lock);
 	config_export_free(&e);
 	return error;
 }

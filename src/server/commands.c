@@ -56,6 +56,22 @@ static bool among(const char *list, const char *word)
 	return false;
 }
 
+/* A disk that is guaranteed memory gets all of it before it is there. */
+static bool takes_memory(const struct json_t *args)
+{
+	const struct json_t *keys = control_member(args, "keys");
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < control_count(keys); i++) {
+		text = control_text(control_at(keys, i), NULL);
+		if (text && (strcmp(text, "alloc=fixed") == 0 ||
+			     strncmp(text, "guarantee=", 10) == 0))
+			return true;
+	}
+	return false;
+}
+
 /* An argument that is not known would not be obeyed. */
 static const char *stranger(const struct server_command *command,
 			    struct json_t *args)
@@ -107,7 +123,7 @@ struct call *call_new(struct callers *callers, struct server *server,
 	call->end->call = call;
 	call->end->last = true;
 	call->job.run = run_job;
-	call->job.is_long = command->is_long;
+	call->job.is_long = command->is_long || takes_memory(request->args);
 	call->callers = callers;
 	call->server = server;
 	call->command = command;

@@ -6,9 +6,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "log.h"
 #include "note.h"
+
+/* How often a long start says how far it is. */
+#define TELL_SECONDS 2
 
 /* What was done to one disk. */
 struct disks_step {
@@ -129,9 +133,38 @@ static int promise(struct ram_disk *disk, const struct config_export *o,
 	return error;
 }
 
+/* Memory is taken for a disk that is guaranteed some. */
+struct taking {
+	const char *name;
+	uint64_t began, told; /* seconds */
+};
+
+static uint64_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	struct taking *t = arg;
+	uint64_t now = seconds();
+
+	if (now - t->told < TELL_SECONDS)
+		return false;
+	t->told = now;
+	log_info("export %s: %" PRIu64 " of %" PRIu64
+		 " MiB of its memory are there",
+		 t->name, done >> 20, all >> 20);
+	return false;
+}
+
 static int make(struct ram_pool *pool, const struct config_export *o,
 		struct ram_disk **disk, struct config_errors *errors)
 {
+	struct taking taken = {o->name, seconds(), seconds()};
 	struct ram_disk_spec spec = {
 		.name = o->name,
 		.size = o->size,
@@ -139,6 +172,8 @@ static int make(struct ram_pool *pool, const struct config_export *o,
 		.quota = o->quota,
 		.guarantee = o->guarantee,
 		.state = RAM_WHOLE,
+		.progress = taking,
+		.arg = &taken,
 	};
 	bool words = o->where[0] == '-'; /* of the command line */
 	struct ram_usage usage;
@@ -164,6 +199,10 @@ static int make(struct ram_pool *pool, const struct config_export *o,
 		config_error(errors, "%s: export %s: cannot be made: %s",
 			     o->where, o->name, strerror(-error));
 	}
+	if (!error && taken.told > taken.began)
+		log_info("export %s: all of its memory is there, after %" PRIu64
+			 " s",
+			 o->name, seconds() - taken.began);
 	return error;
 }
 

@@ -347,6 +347,27 @@ int backing_reserve(const struct backing *b, uint64_t block, uint64_t n)
 	return 0;
 }
 
+int backing_take(const struct backing *b, uint64_t block, uint64_t n)
+{
+	int error;
+
+	if (fault(RAM_FAULT_BACKING))
+		return -ENOSPC;
+	while (madvise(backing_at(b, block), n << BLOCK_SHIFT,
+		       MADV_POPULATE_WRITE) < 0) {
+		if (errno == EINTR || errno == EAGAIN)
+			continue;
+		if (errno != EINVAL)
+			return errno == ENOMEM ? -ENOMEM : -ENOSPC;
+		/* Linux before 5.14. */
+		error = backing_reserve(b, block, n);
+		if (!error)
+			backing_populate(b, block, n);
+		return error;
+	}
+	return 0;
+}
+
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n)
 {
 	/* For reading: page cache is mapped in batches then, and in a shared

@@ -68,6 +68,10 @@ static inline void *backing_at(const struct backing *b, uint64_t block)
  * -ENOMEM. At most RUN_BLOCKS, in one group if grouped. */
 int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
 
+/* Take memory for n blocks and map it; threads side by side do not wait for each
+ * other, nor for writes through the file. As backing_reserve(). */
+int backing_take(const struct backing *b, uint64_t block, uint64_t n);
+
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
 

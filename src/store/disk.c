@@ -185,7 +185,7 @@ int ram_disk_create(struct ram_pool *pool, const struct ram_disk_spec *spec,
 		return error;
 	if (c.disk->guarantee > 0) {
 		/* Memory that is promised is there from the start. */
-		error = keeper_populate(pool);
+		error = populate(pool, spec->progress, spec->arg);
 		if (error) {
 			ram_disk_delete(c.disk);
 			ram_disk_put(c.disk);
@@ -463,7 +463,7 @@ int ram_disk_resize(struct ram_disk *disk, uint64_t size)
 		return 0;
 	error = service(disk->pool, grow, &c);
 	if (!error && disk->guarantee > 0) {
-		error = keeper_populate(disk->pool);
+		error = populate(disk->pool, NULL, NULL);
 		if (error)
 			disk_shrink(disk, now);
 	}

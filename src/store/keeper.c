@@ -381,6 +381,8 @@ static bool tend(struct ram_pool *pool)
 		return false;
 	if (map_more(pool))
 		return true;
+	if (atomic_load(&pool->populating) > 0)
+		return false;
 	/* Not for every block that is taken from it, nor for those that are
 	 * only on their way back. */
 	if (warm_now(pool) + pool->warm / 2 < target)
@@ -574,16 +576,10 @@ bool keeper_stand_in(struct ram_pool *pool)
 	return true;
 }
 
-int keeper_populate(struct ram_pool *pool)
+void keeper_sweep(struct ram_pool *pool)
 {
-	int changed = 1;
-
 	lock_take(&pool->keeper_lock);
-	/* What is there already is enough, perhaps. */
 	while (pool->sweep && sweep(pool))
 		;
-	while (changed == 1)
-		changed = warm_more(pool, promised_now(pool));
 	lock_drop(&pool->keeper_lock);
-	return changed;
 }

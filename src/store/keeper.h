@@ -19,9 +19,13 @@ void keeper_wanted(struct ram_pool *pool);
 /* While no housekeeper runs: do its work in this thread; true if so. */
 bool keeper_stand_in(struct ram_pool *pool);
 
-/* Populate what is promised to disks, in this thread. -ENOSPC, -ENOMEM: the
- * file system has not got it. */
-int keeper_populate(struct ram_pool *pool);
+/* Populate what is promised to disks, by this thread and some more; progress
+ * (may be NULL) is told now and then. -ENOSPC, -ENOMEM: the file system has not got
+ * it; -ECANCELED: progress said so. See populate.c. */
+int populate(struct ram_pool *pool, ram_progress *progress, void *arg);
+
+/* Look at once at all free blocks that may hold memory still. */
+void keeper_sweep(struct ram_pool *pool);
 
 /* Some disk has `recount` set: count its own again, in a while. */
 void keeper_recount(struct ram_pool *pool);

@@ -272,7 +272,7 @@ static int open_sized(struct ram_pool *pool,
 	ram_epoch_leave(pool->service);
 	lock_drop(&pool->slots.lock);
 	/* What is promised must be there before anybody relies on it. */
-	if (pool->charge.promised > 0 && keeper_populate(pool))
+	if (pool->charge.promised > 0 && populate(pool, NULL, NULL))
 		return why_set(why, -ENOSPC,
 			       "%s: no memory for what its disks are "
 			       "guaranteed; free some",

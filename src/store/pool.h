@@ -62,16 +62,17 @@ struct ram_pool {
 	struct lock keeper_lock; /* one step at a time */
 	/* Used under keeper_lock. */
 	struct ram_thread *keeper_thread;
-	bool busy;	   /* writers take memory just now */
-	bool calm;	   /* nor do they write at all */
-	bool warming;	   /* on the way to the warm reserve's size */
-	bool over;	   /* more is populated than that */
-	bool at_once;	   /* give it back without waiting */
-	uint64_t surplus;  /* blocks of it to give back */
-	uint64_t weighed;  /* when that was looked at, in msec */
-	bool sweep;	   /* free blocks may hold memory still */
-	uint64_t sweep_at; /* the next group to look at */
-	uint64_t map_at;   /* the same for mapping */
+	bool busy;		     /* writers take memory just now */
+	bool calm;		     /* nor do they write at all */
+	bool warming;		     /* on the way to the warm reserve's size */
+	bool over;		     /* more is populated than that */
+	bool at_once;		     /* give it back without waiting */
+	uint64_t surplus;	     /* blocks of it to give back */
+	uint64_t weighed;	     /* when that was looked at, in msec */
+	_Atomic unsigned populating; /* others populate: leave it to them */
+	bool sweep;		     /* free blocks may hold memory still */
+	uint64_t sweep_at;	     /* the next group to look at */
+	uint64_t map_at;	     /* the same for mapping */
 	uint64_t takes_seen, pushes_seen; /* of blocks, at the last look */
 	pthread_t keeper;
 	pthread_mutex_t keeper_mutex; /* guards the four below */

@@ -78,7 +78,7 @@ int ram_disk_promise(struct ram_disk *disk, bool fixed, uint64_t quota,
 	if (error || disk->guarantee == 0)
 		return error;
 	/* Memory that is promised is there. */
-	error = keeper_populate(disk->pool);
+	error = populate(disk->pool, NULL, NULL);
 	if (error)
 		service(disk->pool, change, &before);
 	return error;

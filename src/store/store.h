@@ -191,6 +191,10 @@ enum ram_state {
 	RAM_TEMPORARY = 4, /* as making; for the time of a save */
 };
 
+/* Told now and then while memory is taken: how many bytes of how many are there.
+ * True ends it. */
+typedef bool ram_progress(void *arg, uint64_t done, uint64_t all);
+
 struct ram_disk_spec {
 	const char *name;     /* 1 to RAM_NAME_MAX bytes, unique in the pool */
 	uint64_t size;	      /* 1 to RAM_DISK_MAX; for a clone ignored */
@@ -198,13 +202,20 @@ struct ram_disk_spec {
 	uint64_t quota;	      /* most that `own` may become; 0: no bound */
 	uint64_t guarantee;   /* memory that is always there for it */
 	enum ram_state state; /* RAM_WHOLE, RAM_MAKING or RAM_TEMPORARY */
+	/* While what is guaranteed to a new disk gets its memory: called by the
+	 * same thread, several times a second, outside of all locks. May be
+	 * NULL. */
+	ram_progress *progress;
+	void *arg;
 };
 
 /* Disks are handles that are counted: create, clone, open and next give one,
  * ram_disk_put() takes it back. */
 
-/* A new disk that reads as zeroes. -EEXIST, -EINVAL (name, size, state),
- * -ENOSPC (guarantee does not fit), -ENOMEM. */
+/* A new disk that reads as zeroes. Memory for what it is guaranteed is taken by
+ * several threads, and writers go on meanwhile; what does not fit is refused before
+ * any is taken. -EEXIST, -EINVAL (name, size, state), -ENOSPC (guarantee does not
+ * fit), -ENOMEM, -ECANCELED (progress said so; there is no disk). */
 int ram_disk_create(struct ram_pool *pool, const struct ram_disk_spec *spec,
 		    struct ram_disk **disk);
 
