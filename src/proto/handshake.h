@@ -46,6 +46,7 @@ struct proto_handshake {
 	uint16_t infos;	      /* INFO, GO: bit n: NBD_INFO n was asked for */
 	uint32_t query_count; /* META: queries in data */
 	uint32_t query_at;    /* META: where in data the first one stands */
+	bool bitmaps_all;     /* META: all snapshots are asked for */
 	struct proto_lookup lookup;
 
 	/* What was agreed so far. */

@@ -95,6 +95,24 @@ static bool is(struct query query, const char *text)
 	       memcmp(query.text, text, query.len) == 0;
 }
 
+/* Does a list ask for all snapshots? */
+static bool all_bitmaps(const struct proto_handshake *h)
+{
+	uint32_t at = h->query_at;
+
+	if (h->option != NBD_OPT_LIST_META_CONTEXT)
+		return false;
+	if (h->query_count == 0)
+		return true;
+	for (uint32_t i = 0; i < h->query_count; i++) {
+		struct query query = next_query(h, &at);
+
+		if (is(query, "qemu:") || is(query, BITMAP))
+			return true;
+	}
+	return false;
+}
+
 /* Does the client ask for the context of that name? When it wants a list, the
  * names of whole families will do, and no query asks for all. */
 static bool asked_for(const struct proto_handshake *h, const char *name,
@@ -105,37 +123,86 @@ static bool asked_for(const struct proto_handshake *h, const char *name,
 
 	if (list && h->query_count == 0)
 		return true;
+	if (kind == PROTO_BITMAP && h->bitmaps_all)
+		return true;
 	for (uint32_t i = 0; i < h->query_count; i++) {
 		struct query query = next_query(h, &at);
 
 		if (is(query, name))
 			return true;
-		if (!list)
-			continue;
-		if (is(query, kind == PROTO_ALLOCATION ? "base:" : "qemu:") ||
-		    (kind == PROTO_BITMAP && is(query, BITMAP)))
+		if (list &&
+		    is(query, kind == PROTO_ALLOCATION ? "base:" : "qemu:"))
 			return true;
 	}
 	return false;
 }
 
+/* The name of the snapshot in a query, which is cut to that. */
+static bool bitmap_name(struct query *query)
+{
+	const size_t prefix = sizeof(BITMAP) - 1;
+
+	if (query->len < prefix || memcmp(query->text, BITMAP, prefix) != 0)
+		return false;
+	query->text += prefix;
+	query->len -= prefix;
+	return true;
+}
+
 /* Might any snapshot be asked for? */
 static bool bitmaps_asked_for(const struct proto_handshake *h)
 {
-	const size_t prefix = sizeof(BITMAP) - 1;
-	bool list = h->option == NBD_OPT_LIST_META_CONTEXT;
 	uint32_t at = h->query_at;
 
-	if (list && h->query_count == 0)
+	if (h->bitmaps_all)
 		return true;
 	for (uint32_t i = 0; i < h->query_count; i++) {
 		struct query query = next_query(h, &at);
 
-		if (list && is(query, "qemu:"))
+		if (bitmap_name(&query))
 			return true;
-		if (query.len >= prefix &&
-		    memcmp(query.text, BITMAP, prefix) == 0)
+	}
+	return false;
+}
+
+bool proto_handshake_bitmaps_all(const struct proto_handshake *h)
+{
+	return h->state == HANDSHAKE_BITMAPS && h->bitmaps_all;
+}
+
+/* Whether the query that ends at `end` has been there before. */
+static bool is_repeated(const struct proto_handshake *h, struct query query,
+			uint32_t end)
+{
+	uint32_t at = h->query_at;
+
+	for (;;) {
+		struct query other = next_query(h, &at);
+
+		if (at >= end)
+			return false;
+		if (other.len == query.len &&
+		    memcmp(other.text, query.text, query.len) == 0)
 			return true;
+	}
+}
+
+bool proto_handshake_bitmap_asked(const struct proto_handshake *h, uint32_t *at,
+				  char *name)
+{
+	if (h->state != HANDSHAKE_BITMAPS)
+		return false;
+	if (*at == 0)
+		*at = h->query_at;
+	while (*at < h->length) {
+		struct query query = next_query(h, at);
+
+		if (is_repeated(h, query, *at) || !bitmap_name(&query) ||
+		    query.len == 0 || query.len > PROTO_NAME_MAX)
+			continue;
+		memcpy(name, query.text, query.len);
+		name[query.len] = 0;
+		return true;
 	}
 	return false;
 }
@@ -172,6 +239,7 @@ void option_meta_found(struct proto_handshake *h)
 		give(h, ALLOCATION, PROTO_ALLOCATION);
 	if (asked_for(h, DEPTH, PROTO_DEPTH))
 		give(h, DEPTH, PROTO_DEPTH);
+	h->bitmaps_all = all_bitmaps(h);
 	if (bitmaps_asked_for(h))
 		h->state = HANDSHAKE_BITMAPS;
 	else
@@ -200,9 +268,10 @@ int proto_handshake_bitmap(struct proto_handshake *h, const char *snapshot)
 				"too many contexts at once");
 		return 0;
 	}
-	if (h->option == NBD_OPT_SET_META_CONTEXT)
-		memcpy(h->snapshots[h->context_count - 1], snapshot, len + 1);
-	return 0;
+	if (h->option != NBD_OPT_SET_META_CONTEXT)
+		return 0;
+	memcpy(h->snapshots[h->context_count - 1], snapshot, len + 1);
+	return (int)h->context_count;
 }
 
 void proto_handshake_bitmaps_end(struct proto_handshake *h)

@@ -109,7 +109,8 @@ enum proto_event {
 	PROTO_LIST,
 	/* The client is interested in qemu:dirty-bitmap:... of the export that
 	 * was just found. Call proto_handshake_bitmap() for each snapshot that
-	 * the export can be compared with, then proto_handshake_bitmaps_end().
+	 * the export can be compared with, or only for those that were asked
+	 * for by name, then proto_handshake_bitmaps_end().
 	 * proto_handshake_lookup() is valid still. */
 	PROTO_BITMAPS,
 	/* Terms are agreed, proto_handshake_terms(); what input is left over
@@ -209,9 +210,17 @@ int proto_handshake_list_item(struct proto_handshake *h, const char *name,
 			      const char *description);
 void proto_handshake_list_end(struct proto_handshake *h);
 
-/* Answer BITMAPS: one snapshot. -EAGAIN as above; else 0, whether or not it was
- * asked for. */
+/* Answer BITMAPS: one snapshot. -EAGAIN as above; 0, whether or not it was asked
+ * for; or, when the client has selected it, one more than the index that it has
+ * among the contexts of the terms. What an earlier option selected is void
+ * then. */
 int proto_handshake_bitmap(struct proto_handshake *h, const char *snapshot);
+/* While BITMAPS waits: whether all snapshots are asked for. If not, those that
+ * are: the next name, each one once, into name (PROTO_NAME_MAX + 1 bytes); *at
+ * is 0 at first. False: that was all. */
+bool proto_handshake_bitmaps_all(const struct proto_handshake *h);
+bool proto_handshake_bitmap_asked(const struct proto_handshake *h, uint32_t *at,
+				  char *name);
 void proto_handshake_bitmaps_end(struct proto_handshake *h);
 
 /* After READY: the terms, and for contexts[index] of kind PROTO_BITMAP the name

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bitmaps.h"
 #include "check.h"
 #include "handshake.h"
 #include "log.h"
@@ -210,6 +211,7 @@ void conn_close(struct conn *c, const char *why)
 	 * once, and its place must be free then. */
 	handshake_leave_export(c);
 	export_put(&w->server->exports, c->listed);
+	bitmaps_drop(c);
 	if (c->in_session)
 		sessions_leave(&w->server->sessions, &c->session);
 	io_close(&c->io);

@@ -86,7 +86,12 @@ struct conn {
 
 	struct proto_handshake *handshake; /* NULL once it is over */
 	struct proto_terms terms;
-	struct export *export;	 /* counted; NULL before it has asked for one */
+	struct export *export; /* counted; NULL before it has asked for one */
+	/* By the index of its context: the snapshot that a bitmap compares
+	 * with; a handle of ours. */
+	struct ram_disk *bases[PROTO_CONTEXTS_MAX];
+	uint64_t bases_at;	 /* how far the list of them has been told */
+	bool bases_chosen;	 /* ... and one was selected in answer to it */
 	bool entered;		 /* ... and one of its places is taken */
 	bool writes;		 /* ... to write */
 	bool wants_place;	 /* ... or none is free just now */

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bitmaps.h"
 #include "log.h"
 #include "stream.h"
 #include "takeover.h"
 
-static int queue_output(struct conn *c)
+int handshake_queue(struct conn *c)
 {
 	size_t len;
 	const void *bytes = proto_handshake_output(c->handshake, &len);
@@ -266,7 +267,7 @@ static int answer_list(struct conn *c)
 		c->wants_room = conn_full(c);
 		if (c->wants_room)
 			return 0;
-		if (queue_output(c))
+		if (handshake_queue(c))
 			return -1;
 	}
 	proto_handshake_list_end(c->handshake);
@@ -291,7 +292,7 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 			c->wants_room = conn_full(c);
 			if (c->wants_room)
 				return 0;
-			if (queue_output(c))
+			if (handshake_queue(c))
 				return -1;
 			break;
 		case PROTO_LOOKUP:
@@ -307,10 +308,14 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 				return 0;
 			break;
 		case PROTO_BITMAPS:
-			proto_handshake_bitmaps_end(c->handshake);
+			if (bitmaps_answer(c))
+				return -1;
+			if (c->wants_room)
+				return 0;
 			break;
 		case PROTO_READY:
 			c->terms = *proto_handshake_terms(c->handshake);
+			bitmaps_agreed(c);
 			conn_handshake_over(c);
 			c->state = CONN_REQUEST;
 			log_info("%llu %s: opened \"%s\"",

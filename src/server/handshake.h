@@ -19,6 +19,9 @@ int handshake_place_again(struct conn *c);
 /* There is room for more of what it asked for (wants_room). Negative as above. */
 int handshake_room_again(struct conn *c);
 
+/* Queue what the codec wants to send. Negative as above. */
+int handshake_queue(struct conn *c);
+
 /* It no longer has an export. */
 void handshake_leave_export(struct conn *c);
 
