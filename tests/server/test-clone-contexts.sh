@@ -149,8 +149,12 @@ with Peer().hello() as p:
 ctl("resize", "copy", "8G")
 with Peer.open("extended", name="copy", contexts=[BITMAP + "s0"]) as p:
     p.write(6 * 2**30, b"x")
-    assert p.status(4 * 2**30, 4 * 2**30, context=BITMAP + "s0") == [
-        (2 * 2**30, 0), (4096, 1), (2 * 2**30 - 4096, 0)]
+    found, at = [], 4 * 2**30
+    while at < 8 * 2**30:
+        for n, value in p.status(at, 8 * 2**30 - at, context=BITMAP + "s0"):
+            found += [(at, n)] if value else []
+            at += n
+    assert at == 8 * 2**30 and found == [(6 * 2**30, 4096)]
 ctl("check")
 END
 stop_nbdramd
