@@ -17,7 +17,6 @@ struct ram_disk {
 	_Atomic uint32_t owner; /* tables with this number are ours to change */
 	_Atomic bool frozen;
 	_Atomic bool detect_zeroes;
-	bool readonly; /* fixed */
 	bool readonly;	    /* fixed */
 	uint8_t origin[16]; /* fixed: of the first of its lineage */
 
@@ -25,7 +24,7 @@ struct ram_disk {
 	_Alignas(64) uint64_t own, quota, guarantee; /* blocks */
 
 	/* Guarded by slots.lock. */
-	bool recount; /* a relative has gone: own may be more by now */
+	bool recount;	 /* a relative has gone: own may be more by now */
 	uint64_t number; /* of its slot; SLOT_NONE once deleted */
 	unsigned handles;
 	enum ram_state state;
