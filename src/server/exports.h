@@ -48,9 +48,9 @@ struct export
 	unsigned max_connections; /* 0: no limit */
 	bool readonly;
 	bool detect_zeroes; /* of the disk, once the export is in the list */
-	bool is_default;	   /* found by the empty name too */
-	bool by_command;	   /* not by a section of the configuration */
-	bool many_writers;	   /* else one host at a time may write */
+	bool is_default;    /* found by the empty name too */
+	bool by_command;    /* not by a section of the configuration */
+	bool many_writers;  /* else one host at a time may write */
 	struct access_list *allow; /* NULL: everybody may open it */
 	char *allow_text;	   /* the same as it was written; NULL too */
 	/* Who holds it: the list, connections, and so on. */

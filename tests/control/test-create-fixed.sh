@@ -7,7 +7,7 @@
 . "$abs_top_srcdir/tests/server.sh"
 
 mib=$(scaled 8192 512)
-start_nbdramd -m $((mib + mib / 4 + 128))M -e a,size=64M
+start_nbdramd -o warm=0 -m $((mib + mib / 4 + 128))M -e a,size=64M
 peer "$mib" <<'END' || fail "fixed disks"
 mib = int(args[0])
 

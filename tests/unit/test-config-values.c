@@ -264,7 +264,7 @@ static void twice_and_unknown(const struct config_key *key)
 		key->type == CONFIG_CHOICE || key->type == CONFIG_CHOICES
 			? key->choices[1]
 		: key->type == CONFIG_ACCESS ? "any"
-		: key->type == CONFIG_WAIT ? "error"
+		: key->type == CONFIG_WAIT   ? "error"
 		: key->type == CONFIG_BOOL   ? "yes"
 		: key->type == CONFIG_SIZE || key->type == CONFIG_SIZE_FROM_NAME
 			? "4096K"
