@@ -31,7 +31,7 @@ _nbdramctl()
 			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
 	create,* | clone,*=*)
-		wanted='size= alloc= quota= guarantee= readonly= allow= writers= default= max-connections='
+		wanted='size= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
 		[ "$command" = create ] || wanted=${wanted#size= }
 		compopt -o nospace 2>/dev/null
 		;;
