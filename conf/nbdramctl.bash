@@ -30,9 +30,12 @@ _nbdramctl()
 		wanted=$("$tool" --help 2>/dev/null |
 			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
-	create,* | clone,*=*)
+	create,* | clone,*=* | snapshot,*=*)
 		wanted='size= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
-		[ "$command" = create ] || wanted=${wanted#size= }
+		case $command in
+		clone) wanted=${wanted#size= } ;;
+		snapshot) wanted='allow= writers= default= max-connections=' ;;
+		esac
 		compopt -o nospace 2>/dev/null
 		;;
 	disconnect,*)

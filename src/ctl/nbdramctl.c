@@ -113,7 +113,9 @@ static bool take_word(struct wish *w, char **word)
 	}
 	while (most < ARGUMENTS_MOST && c->arguments[most])
 		most++;
-	if (w->count < most) {
+	/* An argument that may be left out has no = in it where keys follow. */
+	if (w->count < most &&
+	    !(c->keys && w->count >= c->least && strchr(*word, '='))) {
 		w->arguments[w->count++] = *word;
 		return true;
 	}
@@ -214,7 +216,8 @@ static int show_answer(const struct wish *w, struct control_answer *answer)
 		bytes = control_name_read(answer->error, &len);
 		complain("%s", bytes ? bytes : answer->error);
 		free(bytes);
-		return EXIT_FAILURE;
+		return strcmp(answer->code, "usage") == 0 ? EXIT_USAGE
+							  : EXIT_FAILURE;
 	}
 	if (show_result(w, answer->value)) {
 		complain("no memory for the answer");

@@ -83,6 +83,8 @@ static int print_disk(const struct json_t *disk)
 		{"readonly", "readonly", COLUMN_TEXT},
 		{"default", "default", COLUMN_TEXT},
 		{"detect-zeroes", "detect-zeroes", COLUMN_TEXT},
+		{"allow", "allow", COLUMN_NAME},
+		{"writers-policy", "writers allowed", COLUMN_TEXT},
 		{"max-connections", "max-connections", COLUMN_COUNT},
 		{"clients", "clients", COLUMN_COUNT},
 		{"writers", "of them, writers", COLUMN_COUNT},

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "commands.h"
+#include "note.h"
 #include "parse.h"
 
 /* ---------------------------------------------------------------- helpers */
@@ -47,22 +48,51 @@ static int set_key(struct call *call, struct config_export *e, const char *text,
 		       : 0;
 }
 
+/* Whether the key of "keys" at `i` is there before: one of them would not be
+ * obeyed. */
+static bool said_before(const struct json_t *keys, size_t i)
+{
+	const char *text = control_text(control_at(keys, i), NULL), *other;
+	size_t len = text ? strcspn(text, "=") : 0, k;
+
+	for (k = 0; k < i && text; k++) {
+		other = control_text(control_at(keys, k), NULL);
+		if (other && strcspn(other, "=") == len &&
+		    memcmp(other, text, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int set_keys(struct call *call, struct config_export *e,
+		    struct config_errors *errors)
+{
+	const struct json_t *keys = control_member(call->request.args, "keys");
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < control_count(keys); i++) {
+		text = control_text(control_at(keys, i), NULL);
+		if (said_before(keys, i))
+			return call_fail(call, "usage", "%s: %s: a key twice",
+					 e->where, shown(text));
+		if (set_key(call, e, text, errors))
+			return -1;
+	}
+	return 0;
+}
+
 /* The settings of a new export: those in "keys". Free them after 0. */
 static int read_settings(struct call *call, const char *name,
 			 struct config_export *e)
 {
-	const struct json_t *keys = control_member(call->request.args, "keys");
 	struct config_errors errors = {0};
-	size_t i;
 
 	if (config_export_init(e, name, call->command->name, &errors))
 		return fail_config(call, &errors);
-	for (i = 0; i < control_count(keys); i++) {
-		if (set_key(call, e, control_text(control_at(keys, i), NULL),
-			    &errors)) {
-			config_export_free(e);
-			return -1;
-		}
+	if (set_keys(call, e, &errors)) {
+		config_export_free(e);
+		return -1;
 	}
 	if (config_export_check(e, &errors)) {
 		config_export_free(e);
@@ -200,9 +230,55 @@ int command_create(struct call *call)
 	return error;
 }
 
+/* Whether "keys" have that one. */
+static bool has_key(struct call *call, const char *key)
+{
+	const struct json_t *keys = control_member(call->request.args, "keys");
+	size_t len = strlen(key), i;
+	const char *text;
+
+	for (i = 0; i < control_count(keys); i++) {
+		text = control_text(control_at(keys, i), NULL);
+		if (text && strncmp(text, key, len) == 0 && text[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* A copy is for those whom what it is made of is for, unless keys say otherwise:
+ * else it would show to all what only some may see. */
+static int inherit(struct call *call, struct ram_disk *source, const char *from,
+		   struct config_export *e)
+{
+	struct exports *exports = &call->server->exports;
+	struct export *x = exports_get(exports, from);
+	struct config_export known;
+	const char *allow;
+	struct note note;
+	int error = 0;
+
+	note_load(source, &note);
+	note_settings(&note, &known);
+	allow = x ? x->allow_text : known.allow;
+	if (!has_key(call, "writers"))
+		e->many_writers = x ? x->many_writers : known.many_writers;
+	if (!has_key(call, "allow") && !x && note.foreign) {
+		error = call_fail(call, "usage",
+				  "%s: is not exported, and who may open it is "
+				  "not known; say allow=...",
+				  shown(from));
+	} else if (!has_key(call, "allow") && allow) {
+		e->allow = strdup(allow);
+		if (!e->allow)
+			error = call_no_memory(call);
+	}
+	export_put(exports, x);
+	return error;
+}
+
 /* A copy of `from`, exported. flags: of ram_disk_clone(). */
 static int make_clone(struct call *call, const char *from,
-		      const struct config_export *e, unsigned flags)
+		      struct config_export *e, unsigned flags)
 {
 	struct ram_disk_spec spec = {
 		.name = e->name,
@@ -216,6 +292,10 @@ static int make_clone(struct call *call, const char *from,
 
 	if (call_open_disk(call, from, &source))
 		return -1;
+	if (inherit(call, source, from, e)) {
+		ram_disk_put(source);
+		return -1;
+	}
 	error = ram_disk_clone(source, &spec, flags, &disk);
 	ram_disk_put(source);
 	return error ? fail_made(call, e->name, error) : publish(call, disk, e);
@@ -271,15 +351,19 @@ static char *dated(struct call *call, const char *name)
 
 static int snapshot(struct call *call, const char *name, const char *as)
 {
-	struct config_errors errors = {0};
 	struct config_export e;
 	int error;
 
-	if (config_export_init(&e, as, call->command->name, &errors))
-		return fail_config(call, &errors);
-	config_errors_free(&errors);
+	if (read_settings(call, as, &e))
+		return -1;
 	e.readonly = true;
-	error = make_clone(call, name, &e, RAM_SNAPSHOT);
+	if (e.size > 0 || e.alloc_asked || e.quota > 0 || e.guarantee > 0)
+		error = call_fail(call, "usage",
+				  "snapshot %s: it never changes, so it has "
+				  "no size, alloc, quota or guarantee",
+				  shown(as));
+	else
+		error = make_clone(call, name, &e, RAM_SNAPSHOT);
 	if (!error)
 		control_put_name(&call->out, "name", as, strlen(as));
 	config_export_free(&e);

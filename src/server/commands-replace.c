@@ -10,21 +10,6 @@
 #include "clients.h"
 #include "commands.h"
 
-/* Clients that have it open although it is in no list any more. */
-static unsigned leftover(struct server *s, const struct ram_disk *disk,
-			 bool writers)
-{
-	const struct export_use *use;
-	unsigned n = 0;
-
-	pthread_mutex_lock(&s->exports.lock);
-	for (use = s->exports.uses; use; use = use->next)
-		if (use->disk == disk)
-			n += writers ? use->writers : use->connections;
-	pthread_mutex_unlock(&s->exports.lock);
-	return n;
-}
-
 static int fail_open(struct call *call, const char *name, unsigned n,
 		     bool writers)
 {
@@ -55,7 +40,8 @@ static int seclude(struct call *call, struct ram_disk *disk, const char *name,
 		}
 		exports_withdraw(exports, name);
 	}
-	n = leftover(call->server, disk, writers);
+	/* Some may have it open although it is in no list any more. */
+	n = exports_clients(exports, disk, writers);
 	if (n > 0 && force)
 		error = clients_disconnect_export(call->server, name, &closed);
 	else if (n > 0)

@@ -37,7 +37,7 @@ static const char *state_text(const struct export *e, bool snapshot)
 }
 
 static void put_listed(struct call *call, const struct ram_disk_info *info,
-		       const struct export *e)
+		       const struct export *e, unsigned clients)
 {
 	struct control_writer *w = &call->out;
 
@@ -48,7 +48,7 @@ static void put_listed(struct call *call, const struct ram_disk_info *info,
 	control_put_truth(w, "exported", e);
 	control_put_truth(w, "snapshot", info->readonly);
 	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
-	control_put_number(w, "clients", e ? export_connections(e) : 0);
+	control_put_number(w, "clients", clients);
 	control_put_text(w, "state", state_text(e, info->readonly));
 	control_close(w, '}');
 }
@@ -56,6 +56,7 @@ static void put_listed(struct call *call, const struct ram_disk_info *info,
 /* 0; or the call has failed. */
 static int list_disks(struct call *call, struct export **all, unsigned count)
 {
+	struct exports *exports = &call->server->exports;
 	struct ram_pool *pool = call->server->pool;
 	struct ram_disk_info info;
 	struct ram_disk *disk;
@@ -65,11 +66,12 @@ static int list_disks(struct call *call, struct export **all, unsigned count)
 	while (!call_cancelled(call) &&
 	       ram_disk_next(pool, &cursor, &disk) == 0) {
 		ram_disk_info(disk, call->ram, RAM_INFO_USAGE, &info);
-		ram_disk_put(disk);
 		e = count > 0 ? bsearch(info.name, all, count, sizeof(*all),
 					same_name)
 			      : NULL;
-		put_listed(call, &info, e ? *e : NULL);
+		put_listed(call, &info, e ? *e : NULL,
+			   exports_clients(exports, disk, false));
+		ram_disk_put(disk);
 		call_progress(call, "disks", ++done, 0);
 	}
 	return 0;
@@ -132,9 +134,24 @@ static void put_uuids(struct call *call, const struct ram_disk_info *info)
 	}
 }
 
-static void put_disk(struct call *call, const struct ram_disk_info *info,
-		     const struct export *e)
+/* Who may open it; of one that is not exported: as it was when it was. */
+static void put_rules(struct control_writer *w, const struct export *e,
+		      const struct note *note)
 {
+	const char *allow = e ? e->allow_text : note->allow;
+	bool many = e ? e->many_writers : note->many_writers;
+
+	if (allow && *allow)
+		control_put_name(w, "allow", allow, strlen(allow));
+	else
+		control_put_text(w, "allow", "any");
+	control_put_text(w, "writers-policy", many ? "many" : "host");
+}
+
+static void put_disk(struct call *call, const struct ram_disk *disk,
+		     const struct ram_disk_info *info, const struct export *e)
+{
+	struct exports *exports = &call->server->exports;
 	struct control_writer *w = &call->out;
 	struct note note;
 
@@ -156,10 +173,11 @@ static void put_disk(struct call *call, const struct ram_disk_info *info,
 	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
 	control_put_truth(w, "default", e && e->is_default);
 	control_put_truth(w, "detect-zeroes", e && e->detect_zeroes);
+	put_rules(w, e, &note);
 	if (e && e->max_connections > 0)
 		control_put_number(w, "max-connections", e->max_connections);
-	control_put_number(w, "clients", e ? export_connections(e) : 0);
-	control_put_number(w, "writers", e ? export_writers(e) : 0);
+	control_put_number(w, "clients", exports_clients(exports, disk, false));
+	control_put_number(w, "writers", exports_clients(exports, disk, true));
 	control_put_text(w, "made",
 			 (e ? e->by_command : note.by_command)
 				 ? "command"
@@ -192,11 +210,35 @@ static int configured_section(struct server *s, const char *name, char **text)
 	return found < 0 ? found : 0;
 }
 
-/* What a section would have to say for the disk to be as it is. */
+/* Each line of a section as a comment. Takes text over; NULL stays NULL. */
+static char *commented(char *text, const char *why)
+{
+	char *result = NULL, *line, *end;
+	size_t len = 0;
+	FILE *file = text ? open_memstream(&result, &len) : NULL;
+
+	if (file) {
+		fprintf(file, "# %s\n", why);
+		for (line = text; *line; line = end + (*end == '\n')) {
+			end = strchrnul(line, '\n');
+			fprintf(file, "# %.*s\n", (int)(end - line), line);
+		}
+		if (fclose(file) != 0) {
+			free(result);
+			result = NULL;
+		}
+	}
+	free(text);
+	return result;
+}
+
+/* What a section would have to say for the disk to be as it is; a comment where
+ * that would not be true, or not be safe. */
 static char *section_of(const struct ram_disk_info *info)
 {
 	struct note note;
 	struct config_export e;
+	char *text;
 
 	note_read(info->note, info->note_len, &note);
 	note_settings(&note, &e);
@@ -208,7 +250,12 @@ static char *section_of(const struct ram_disk_info *info)
 	/* Of a fixed one it follows from its size. */
 	e.guarantee = info->fixed ? 0 : info->guarantee;
 	e.readonly = e.readonly || info->readonly;
-	return config_write_export(&e);
+	text = config_write_export(&e);
+	if (note.foreign || strcmp(note.allow, NOTE_NOBODY) == 0)
+		return commented(text, "who may open it is not known");
+	return info->readonly ? commented(text, "a snapshot, which no file can "
+						"make")
+			      : text;
 }
 
 static int show_config(struct call *call, const struct ram_disk_info *info)
@@ -238,12 +285,14 @@ static int show_disk(struct call *call, const char *name)
 		return call_fail(call, "not-found", "%s: there is no such disk",
 				 shown(name));
 	ram_disk_info(disk, call->ram, config ? 0 : RAM_INFO_USAGE, &info);
-	ram_disk_put(disk);
-	if (config)
+	if (config) {
+		ram_disk_put(disk);
 		return show_config(call, &info);
+	}
 	e = exports_get(&call->server->exports, name);
-	put_disk(call, &info, e);
+	put_disk(call, disk, &info, e);
 	export_put(&call->server->exports, e);
+	ram_disk_put(disk);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static const struct server_command commands[] = {
 	{"delete", "name force", false, false, command_delete},
 	{"resize", "name size", false, false, command_resize},
 	{"clone", "from to keys", false, false, command_clone},
-	{"snapshot", "name as", false, false, command_snapshot},
+	{"snapshot", "name as keys", false, false, command_snapshot},
 	{"rollback", "name snapshot force", false, false, command_rollback},
 	{"clients", "", false, false, command_clients},
 	{"disconnect", "id", false, false, command_disconnect},

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "log.h"
-#include "note.h"
 
 /* How often a long start says how far it is. */
 #define TELL_SECONDS 2
@@ -360,25 +359,16 @@ void disks_undo(struct exports *exports, struct disks_plan *plan)
 	memset(plan, 0, sizeof(*plan));
 }
 
-/* A section takes over what was made by command: without the section it will no
- * longer be exported. */
-static void forget_command(struct ram_disk *disk, const char *name)
+/* Who may open it is kept with the disk: when its section is gone, so that it is
+ * not exported any more, copies of it are still for the same clients. What was
+ * made by command is the section's from now on. */
+static void note(const struct export *e)
 {
-	struct note note;
-	int error;
+	int error = export_note(e);
 
-	note_load(disk, &note);
-	if (!note.by_command)
-		return;
-	note.by_command = note.readonly = note.is_default = false;
-	note.many_writers = false;
-	note.allow[0] = 0;
-	note.detect_zeroes = false;
-	note.max_connections = 0;
-	error = note_save(disk, &note);
-	if (error)
-		log_warning("export %s: its note cannot be changed: %s", name,
-			    strerror(-error));
+	if (error && error != -EEXIST)
+		log_warning("export %s: its note cannot be changed: %s",
+			    e->name, strerror(-error));
 }
 
 void disks_keep(struct exports *exports, struct disks_plan *plan)
@@ -387,7 +377,7 @@ void disks_keep(struct exports *exports, struct disks_plan *plan)
 	unsigned i;
 
 	for (i = 0; i < plan->count; i++) {
-		forget_command(plan->fresh[i]->disk, plan->fresh[i]->name);
+		note(plan->fresh[i]);
 		export_put(exports, plan->fresh[i]);
 	}
 	while ((step = plan->steps)) {

@@ -134,6 +134,20 @@ unsigned export_writers(const struct export *e)
 	return atomic_load(&e->use->writers);
 }
 
+unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
+			 bool writers)
+{
+	const struct export_use *use;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&exports->lock);
+	for (use = exports->uses; use; use = use->next)
+		if (use->disk == disk)
+			n += writers ? use->writers : use->connections;
+	pthread_mutex_unlock(&exports->lock);
+	return n;
+}
+
 enum access export_access(const struct export *e, const struct identity *who)
 {
 	enum access access = who ? access_of(e->allow, who) : ACCESS_WRITE;
@@ -383,29 +397,40 @@ int exports_restore(struct exports *exports, struct export *e)
 	return insert(exports, e, false, &old);
 }
 
-/* So that it is exported again after a restart. */
-static int note_command(const struct export *e, struct ram_why *why)
+int export_note(const struct export *e)
 {
-	struct ram_disk_info info;
-	struct note note;
-	int error;
+	const char *allow = e->allow_text ? e->allow_text : "";
+	struct note note, old;
 
 	note_load(e->disk, &note);
-	note.by_command = true;
+	old = note;
+	note.by_command = e->by_command;
 	note.readonly = e->readonly;
 	note.is_default = e->is_default;
 	note.detect_zeroes = e->detect_zeroes;
 	note.max_connections = e->max_connections;
 	note.many_writers = e->many_writers;
-	snprintf(note.allow, sizeof(note.allow), "%s",
-		 e->allow_text ? e->allow_text : "");
-	/* Cut, it would be another rule. */
-	if (e->allow_text && strlen(e->allow_text) >= sizeof(note.allow))
+	/* Cut, it would be another rule: the section in the file counts, and
+	 * without it nobody is let in. */
+	if (strlen(allow) > NOTE_ALLOW_MAX)
+		allow = NOTE_NOBODY;
+	memset(note.allow, 0, sizeof(note.allow));
+	memcpy(note.allow, allow, strlen(allow));
+	return note_same(&note, &old) ? 0 : note_save(e->disk, &note);
+}
+
+/* So that it is exported again after a restart. */
+static int note_command(const struct export *e, struct ram_why *why)
+{
+	struct ram_disk_info info;
+	int error;
+
+	if (e->allow_text && strlen(e->allow_text) > NOTE_ALLOW_MAX)
 		return reason(why, -ENOSPC,
 			      "%s: allow has more than the %u bytes that a "
 			      "disk's note has room for",
-			      e->name, RAM_NOTE_MAX);
-	error = note_save(e->disk, &note);
+			      e->name, NOTE_ALLOW_MAX);
+	error = export_note(e);
 	if (error == -EEXIST)
 		return reason(why, error,
 			      "%s: its note in the pool is of another "

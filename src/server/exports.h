@@ -101,6 +101,16 @@ enum access export_access(const struct export *e, const struct identity *who);
 unsigned export_connections(const struct export *e);
 unsigned export_writers(const struct export *e);
 
+/* The same for a disk, be it in the list or not. */
+unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
+			 bool writers);
+
+/* Note in the disk what the export lets clients do, so that it is known when the
+ * export is gone; by_command: it will be exported again after a restart. An
+ * allow that is too long is noted as one that lets nobody in. -EEXIST: the note
+ * is of another release, and left alone; -ENOSPC. */
+int export_note(const struct export *e);
+
 /* Put a disk into the list, in the place of an export of the same name if there
  * is one; connections go on, and go on being counted. settings: the keys for
  * clients (readonly, is_default, max_connections, allow, writers,

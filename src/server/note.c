@@ -129,6 +129,17 @@ int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 	return len + other;
 }
 
+bool note_same(const struct note *a, const struct note *b)
+{
+	return a->by_command == b->by_command && a->readonly == b->readonly &&
+	       a->is_default == b->is_default &&
+	       a->detect_zeroes == b->detect_zeroes &&
+	       a->many_writers == b->many_writers &&
+	       a->max_connections == b->max_connections &&
+	       a->foreign == b->foreign && strcmp(a->allow, b->allow) == 0 &&
+	       strcmp(a->other, b->other) == 0;
+}
+
 /* ----------------------------------------------------------------- disks */
 
 void note_load(struct ram_disk *disk, struct note *note)

@@ -19,8 +19,15 @@
 #include "config.h"
 #include "store.h"
 
+/* Bytes of allow that always find room, and a rule that is none: nobody can be
+ * let in by it, nor can it stand in a file. */
+#define NOTE_ALLOW_MAX 1600u
+#define NOTE_NOBODY "?"
+
 struct note {
-	bool by_command; /* exported without a section in the configuration */
+	/* Exported without a section in the configuration; else the rest is
+	 * what its last section said. */
+	bool by_command;
 	bool readonly, is_default, detect_zeroes;
 	bool many_writers;
 	unsigned max_connections;
@@ -36,6 +43,9 @@ void note_read(const void *bytes, uint32_t len, struct note *note);
 /* The note's bytes into buf, without a 0 behind them; the length. -ENOSPC: more
  * than there is room for; -EEXIST: foreign. Pure. */
 int note_write(const struct note *note, char buf[RAM_NOTE_MAX]);
+
+/* Whether both say the same. */
+bool note_same(const struct note *a, const struct note *b);
 
 /* The same from and to a disk. -EEXIST: a foreign note is there. */
 void note_load(struct ram_disk *disk, struct note *note);
