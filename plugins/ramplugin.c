@@ -69,7 +69,11 @@ static struct {
 	bool alloc_given;
 	bool fixed;
 	char *folder; /* absolute; NULL: anonymous memory */
-} given = {.memory = RAM_DEFAULT};
+	uint64_t headroom;
+	enum ram_pages hugepages;
+	bool lock;
+	int numa; /* as in struct ram_pool_config */
+} given = {.memory = RAM_DEFAULT, .headroom = RAM_DEFAULT};
 
 /* What is served; fixed from .get_ready on. */
 static struct ram_pool *pool;
@@ -111,7 +115,7 @@ static int config_size(const char *key, const char *value, uint64_t *size)
 	}
 }
 
-static int ram_config(const char *key, const char *value)
+static int config_disk(const char *key, const char *value)
 {
 	char text[SIZE_TEXT];
 	uint64_t size;
@@ -169,11 +173,72 @@ static int ram_config(const char *key, const char *value)
 			return -1;
 	} else {
 		nbdkit_error("unknown parameter '%s'; there are size, alloc, "
-			     "memory and pool",
+			     "memory, pool, headroom, hugepages, lock and numa",
 			     key);
 		return -1;
 	}
 	return 0;
+}
+
+static int config_hugepages(const char *value)
+{
+	if (strcmp(value, "no") == 0) {
+		given.hugepages = RAM_PAGES_SMALL;
+	} else if (strcmp(value, "2M") == 0) {
+		given.hugepages = RAM_PAGES_2M;
+	} else if (strcmp(value, "thp") == 0) {
+		given.hugepages = RAM_PAGES_THP;
+	} else {
+		nbdkit_error("hugepages=%s: not known; there are no, 2M (which "
+			     "the system must have set aside) and thp",
+			     value);
+		return -1;
+	}
+	return 0;
+}
+
+static int config_numa(const char *value)
+{
+	uint64_t node;
+
+	if (strcmp(value, "any") == 0) {
+		given.numa = RAM_NUMA_ANY;
+	} else if (strcmp(value, "interleave") == 0) {
+		given.numa = RAM_NUMA_INTERLEAVE;
+	} else if (!value[strspn(value, "0123456789")] &&
+		   parse_size(value, &node) == 0 && node < 1024) {
+		given.numa = RAM_NUMA_NODE((int)node);
+	} else {
+		nbdkit_error("numa=%s: not known; there are any, interleave "
+			     "and the number of a node",
+			     value);
+		return -1;
+	}
+	return 0;
+}
+
+/* How the pool's memory is to be. 1: it is another parameter. */
+static int config_memory(const char *key, const char *value)
+{
+	if (strcmp(key, "headroom") == 0)
+		return config_size(key, value, &given.headroom);
+	if (strcmp(key, "hugepages") == 0)
+		return config_hugepages(value);
+	if (strcmp(key, "numa") == 0)
+		return config_numa(value);
+	if (strcmp(key, "lock") != 0)
+		return 1;
+	if (parse_bool(value, &given.lock) == 0)
+		return 0;
+	nbdkit_error("lock=%s: yes or no is wanted", value);
+	return -1;
+}
+
+static int ram_config(const char *key, const char *value)
+{
+	int r = config_memory(key, value);
+
+	return r > 0 ? config_disk(key, value) : r;
 }
 
 static int ram_config_complete(void)
@@ -197,7 +262,13 @@ static int ram_config_complete(void)
 	"                       the host can spare)\n"                         \
 	"pool=<FOLDER>          Keep the disk in this folder, best on a "      \
 	"tmpfs,\n"                                                             \
-	"                       so that it outlives nbdkit"
+	"                       so that it outlives nbdkit\n"                  \
+	"headroom=<SIZE>        Memory that is left to the host\n"             \
+	"hugepages=no|2M|thp    Huge pages: of 2 MiB that were set aside, "    \
+	"or\n"                                                                 \
+	"                       transparent ones\n"                            \
+	"lock=yes|no            Never swap its memory\n"                       \
+	"numa=any|interleave|N  The node that memory comes from"
 
 static void ram_dump_plugin(void)
 {
@@ -599,8 +670,11 @@ static int ram_get_ready(void)
 	struct ram_pool_config config = {
 		.size = given.memory,
 		.warm = RAM_DEFAULT,
-		.headroom = RAM_DEFAULT,
+		.headroom = given.headroom,
 		.path = given.folder,
+		.hugepages = given.hugepages,
+		.lock = given.lock,
+		.numa = given.numa,
 	};
 	CLEANUP_FREE char *path = NULL;
 	struct before before;
@@ -644,7 +718,8 @@ static int ram_after_fork(void)
 	int r = ram_pool_start(pool);
 
 	if (r < 0) {
-		nbdkit_error("cannot start the housekeeper's thread: %s",
+		nbdkit_error("cannot lock memory again, or start the "
+			     "housekeeper's thread: %s",
 			     strerror(-r));
 		return -1;
 	}

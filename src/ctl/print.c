@@ -104,8 +104,9 @@ static int print_pool(const struct json_t *pool)
 {
 	static const struct column columns[] = {
 		{"size", "pool size", COLUMN_SIZE},
+		{"most", "of it for disks", COLUMN_SIZE},
 		{"held", "pool held", COLUMN_SIZE},
-		{"tables", "of it, tables", COLUMN_SIZE},
+		{"tables", "of that, tables", COLUMN_SIZE},
 		{"freed", "freed, not yet free", COLUMN_SIZE},
 		{"guaranteed", "guaranteed", COLUMN_SIZE},
 		{"landing", "landing", COLUMN_SIZE},

@@ -306,6 +306,7 @@ void put_pool(struct call *call)
 	ram_pool_usage(call->server->pool, &usage);
 	control_open(w, "pool", '{');
 	control_put_number(w, "size", usage.size);
+	control_put_number(w, "most", usage.most);
 	control_put_number(w, "held", usage.held);
 	control_put_number(w, "tables", usage.tables);
 	control_put_number(w, "freed", usage.freed);

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "options.h"
 #include "pool-before.h"
+#include "pool-watch.h"
 #include "reload.h"
 #include "secure.h"
 #include "server.h"
@@ -306,12 +307,16 @@ static int begin(struct start *start)
 
 static void wait_for_end(struct start *start)
 {
+	struct pool_watch *watch;
+
 	listeners_commit(start->server->listeners, NULL, NULL);
 	if (start->control)
 		control_socket_start(start->control);
 	early_stop_end();
 	sd_notify(0, "READY=1");
+	watch = pool_watch_start(start->base, start->server->pool);
 	event_base_dispatch(start->base);
+	pool_watch_stop(watch);
 }
 
 /* Begin, say so, wait for the end. Negative: it has not begun. */

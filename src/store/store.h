@@ -118,6 +118,7 @@ struct ram_usage {
 	uint64_t held;	       /* data, tables and slots; and what was freed and
 				 is not yet free, as far as it was not
 				 overwritten but trimmed or deleted */
+	uint64_t most;	       /* that held and guaranteed may be together */
 	uint64_t freed;	       /* no longer reachable, not yet free */
 	uint64_t landing;      /* set aside for payloads on their way */
 	uint64_t landing_used; /* of that, taken now */

@@ -75,6 +75,7 @@ void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage)
 	pending = atomic_load(&b->pending);
 	lock_take(&c->lock);
 	usage->held = c->used << BLOCK_SHIFT;
+	usage->most = c->limit << BLOCK_SHIFT;
 	usage->guaranteed = c->promised << BLOCK_SHIFT;
 	usage->headroom = c->keep;
 	usage->spare = c->spare;
