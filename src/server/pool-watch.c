@@ -67,8 +67,8 @@ static void look_at_refusals(struct pool_watch *w,
 		w->quiet--;
 	if (w->quiet > 0 || usage->refusals == w->refusals)
 		return;
-	log_warning("no memory was to be had %" PRIu64 " times; writes that "
-		    "waited in vain were refused",
+	log_warning("no memory was to be had %" PRIu64 " times; writes wait "
+		    "for it, or fail",
 		    usage->refusals - w->refusals);
 	w->refusals = usage->refusals;
 	w->quiet = REFUSALS_EVERY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Warnings in the log before and when memory runs out: the pool is nearly full,
- * the host is short of memory, writes were refused. Each is said once, and again
+ * the host is short of memory, no memory was to be had. Each is said once, and again
  * only after it was over. */
 #ifndef NBDRAM_SERVER_POOL_WATCH_H
 #define NBDRAM_SERVER_POOL_WATCH_H

@@ -63,7 +63,7 @@ int bounds_default(const struct backing *backing, uint64_t held,
 		   uint64_t headroom, uint64_t *size, struct ram_why *why)
 {
 	struct host_memory host;
-	uint64_t most;
+	uint64_t most, group;
 	int error;
 
 	if (backing->huge)
@@ -77,7 +77,16 @@ int bounds_default(const struct backing *backing, uint64_t held,
 			strerror(-error));
 	if (headroom == RAM_DEFAULT)
 		headroom = headroom_usual(host.total);
-	most = min_u64(host.cgroup_max, host.available + held);
+	most = host.available + held;
+	if (host.cgroup_max < UINT64_MAX) {
+		/* A group needs less for itself than the host does. */
+		group = headroom_group(host.cgroup_max, headroom);
+		if (host.cgroup_max - min_u64(host.cgroup_max, group) <
+		    most - min_u64(most, headroom)) {
+			most = host.cgroup_max;
+			headroom = group;
+		}
+	}
 	if (most < headroom + RAM_POOL_MIN && held > 0) {
 		*size = RAM_POOL_MIN; /* what it holds decides */
 		return 0;
@@ -86,8 +95,8 @@ int bounds_default(const struct backing *backing, uint64_t held,
 		return why_set(
 			why, -ENOMEM,
 			"only %llu MiB of memory are left, of which %llu "
-			"MiB are for the host itself; free some or give "
-			"the pool's size",
+			"MiB are for the host itself; free some, or give "
+			"the pool's size or a smaller headroom",
 			(unsigned long long)(most / MIB),
 			(unsigned long long)(headroom / MIB));
 	most = min_u64(most - headroom, backing_room(backing));

@@ -7,7 +7,8 @@
 #include "why.h"
 
 /* The size of a pool that was not given one: what the host or control group has
- * left, with what the pool holds already (`held` bytes), less headroom; in a
+ * left, with what the pool holds already (`held` bytes), less headroom (of a group's
+ * limit a sixteenth at most); in a
  * folder at most what its file system takes. -ENOMEM: too little is left;
  * -errno of reading /proc. */
 int bounds_default(const struct backing *backing, uint64_t held,

@@ -31,6 +31,11 @@ uint64_t headroom_usual(uint64_t total)
 	return min_u64(max_u64(GIB, total / 10), total / 4);
 }
 
+uint64_t headroom_group(uint64_t limit, uint64_t headroom)
+{
+	return min_u64(headroom, max_u64(limit / GROUP_SHARE, GROUP_LEAST));
+}
+
 uint64_t headroom_backed(struct ram_pool *pool)
 {
 	struct blocks *b = &pool->blocks;
@@ -47,16 +52,19 @@ static uint64_t above(uint64_t have, uint64_t keep)
 	return have > keep ? have - keep : 0;
 }
 
-/* Bytes that may be taken. */
-static uint64_t spare(const struct host_memory *host, uint64_t headroom)
+/* Bytes that may be taken. *headroom: that of the host; it becomes a group's where
+ * that has less. */
+static uint64_t spare(const struct host_memory *host, uint64_t *headroom)
 {
-	uint64_t group, least;
+	uint64_t all = above(host->available, *headroom), group, keep;
 
 	if (host->cgroup_left == UINT64_MAX)
-		return above(host->available, headroom);
-	least = max_u64(host->cgroup_left_of / GROUP_SHARE, GROUP_LEAST);
-	group = above(host->cgroup_left, min_u64(headroom, least));
-	return min_u64(group, above(host->available, headroom));
+		return all;
+	keep = headroom_group(host->cgroup_left_of, *headroom);
+	group = above(host->cgroup_left, keep);
+	if (group < all)
+		*headroom = keep;
+	return min_u64(group, all);
 }
 
 void headroom_look(struct ram_pool *pool)
@@ -81,7 +89,7 @@ void headroom_look(struct ram_pool *pool)
 		headroom = pool->headroom == RAM_DEFAULT
 				   ? headroom_usual(host.total)
 				   : pool->headroom;
-		more = spare(&host, headroom) / BLOCK_SIZE;
+		more = spare(&host, &headroom) / BLOCK_SIZE;
 	}
 	backed = headroom_backed(pool);
 	lock_take(&c->lock);

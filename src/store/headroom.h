@@ -29,4 +29,7 @@ uint64_t headroom_backed(struct ram_pool *pool);
 /* The larger of 1 GiB and a tenth of the memory, but at most a quarter of it. */
 uint64_t headroom_usual(uint64_t total);
 
+/* What is left in a control group of that limit, for a headroom of the host. */
+uint64_t headroom_group(uint64_t limit, uint64_t headroom);
+
 #endif

@@ -57,15 +57,16 @@ enum ram_pages {
 #define RAM_NUMA_NODE(n) ((n) + 1)
 
 struct ram_pool_config {
-	/* Bound on all memory of the pool. RAM_DEFAULT: what the host or the
-	 * cgroup (v1, v2) has left, less a headroom of the larger of 1 GiB and
-	 * a tenth of the memory; in a folder also at most what its file system
+	/* Bound on all memory of the pool. RAM_DEFAULT: what the host has left,
+	 * less headroom, or if that is less the limit of the cgroup (v1, v2)
+	 * less a sixteenth; in a folder also at most what its file system
 	 * holds. */
 	uint64_t size;
 	/* Memory that is left to the host: when no more than that is available,
 	 * what would take new memory is refused as if the pool were full, while
 	 * overwriting goes on. In a control group with a limit, a sixteenth of
-	 * that limit is left at least. RAM_DEFAULT: as above. 0: none. */
+	 * that limit is left at least. RAM_DEFAULT: the larger of 1 GiB and a
+	 * tenth of the memory, at most a quarter. 0: none. */
 	uint64_t headroom;
 	/* Free memory kept populated ahead of writers. RAM_DEFAULT: 256 MiB, at
 	 * most an eighth of the pool. 0: none. */

@@ -14,5 +14,5 @@ for value in -1 10% much 9T; do
 	wrong 2 'headroom = .*: a size from 0 to 8T' -o "headroom=$value" 1M
 done
 # Nothing is left for a pool of a size that follows from that.
-wrong 1 'MiB are for the host itself; free some or give' \
+wrong 1 'MiB are for the host itself; free some, or give' \
 	-l "unix:$tmp/s" -o headroom=8T 1M

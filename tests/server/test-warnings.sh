@@ -53,7 +53,7 @@ sleep 1.2 # it is looked at each second
 fill 97
 wait_for 30 warned 4 || fail "no warning after it was empty"
 grep 'are held' "$log"
-grep -q 'writes.*refused' "$log" && fail "refused, though nothing was"
+grep -q 'no memory was to be had' "$log" && fail "a refusal, though there was none"
 peer <<'END' || fail "refusals"
 p = Peer.open(name="a")
 try:
@@ -64,4 +64,4 @@ except Refused as e:
     assert e.name == "ENOSPC"
 assert ask("show")["pool"]["refusals"] > 0
 END
-wait_for 30 grep -q 'writes.*refused' "$log" || fail "no word about refusals"
+wait_for 30 grep -q 'no memory was to be had' "$log" || fail "no word about refusals"
