@@ -56,7 +56,7 @@ const struct command commands[] = {
 	 {"name", "size"},
 	 2,
 	 false,
-	 {0},
+	 FORCE("disconnect its clients first, if it gets smaller"),
 	 print_notes,
 	 NULL},
 	{"clone",

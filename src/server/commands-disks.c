@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that make and resize disks: create, clone, snapshot, resize.
+/* Commands that make disks: create, clone, snapshot.
  * One at a time, and not while a reload is under way (server.change_lock): the
  * work of each is short, but for the memory of a new disk. See commands.h. */
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "note.h"
-#include "parse.h"
 
 /* ---------------------------------------------------------------- helpers */
 
@@ -385,65 +384,6 @@ int command_snapshot(struct call *call)
 		error = snapshot(call, name, as);
 	else if (!named)
 		call_no_memory(call);
-	pthread_mutex_unlock(&call->server->change_lock);
-	return error;
-}
-
-/* ---------------------------------------------------------------- resize */
-
-static int resize(struct call *call, const char *name, uint64_t size)
-{
-	struct ram_disk *disk;
-	char where[300];
-	uint64_t said;
-	int error;
-
-	if (call_open_disk(call, name, &disk))
-		return -1;
-	error = ram_disk_resize(disk, size);
-	ram_disk_put(disk);
-	if (error == -EBUSY)
-		return call_fail(call, "in-use",
-				 "%s: has data behind %" PRIu64
-				 " bytes; trim it first",
-				 shown(name), size);
-	if (error == -EROFS)
-		return call_fail(call, "read-only",
-				 "%s: is a snapshot, which never changes",
-				 shown(name));
-	if (error == -ENOSPC)
-		return call_fail(
-			call, "no-space",
-			"%s: the pool has not got the memory that this "
-			"size is to be guaranteed",
-			shown(name));
-	if (error)
-		return call_fail(call, "failed", "%s: cannot be resized: %s",
-				 shown(name), strerror(-error));
-	said = call_configured(call->server, name, where, sizeof(where));
-	if (said > 0 && said != size)
-		call_note(call,
-			  "%s says size = %" PRIu64 ": change it there too, "
-			  "or the next start or reload does that again",
-			  where, said);
-	return 0;
-}
-
-int command_resize(struct call *call)
-{
-	CLEANUP_FREE char *name = call_name(call, "name");
-	CLEANUP_FREE char *text = name ? call_name(call, "size") : NULL;
-	uint64_t size;
-	int error;
-
-	if (!text)
-		return -1;
-	if (parse_size(text, &size) || size == 0)
-		return call_fail(call, "usage",
-				 "%s: is no size of a disk; 64K, 512M, 16G are",
-				 shown(text));
-	pthread_mutex_lock(&call->server->change_lock);
-	error = resize(call, name, size);
 	pthread_mutex_unlock(&call->server->change_lock);
 	return error;
 }

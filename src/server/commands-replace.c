@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Commands that take away what a disk holds, and so ask first who uses it:
- * delete, rollback. As commands-disks.c, one at a time. See commands.h. */
+ * delete, rollback, resize. As commands-disks.c, one at a time. See commands.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "cleanup.h"
 #include "clients.h"
 #include "commands.h"
+#include "parse.h"
 
 static int fail_open(struct call *call, const char *name, unsigned n,
 		     bool writers)
@@ -55,6 +57,17 @@ static int seclude(struct call *call, struct ram_disk *disk, const char *name,
 	if (*e && exports_restore(exports, *e))
 		export_put(exports, *e);
 	return -1;
+}
+
+/* Undo seclude(). */
+static void let_in(struct call *call, const char *name, struct export *e)
+{
+	struct exports *exports = &call->server->exports;
+
+	if (!e || exports_restore(exports, e) == 0)
+		return;
+	export_put(exports, e);
+	call_note(call, "%s: cannot be exported again; reload", shown(name));
 }
 
 static int delete_disk(struct call *call, const char *name)
@@ -130,18 +143,15 @@ static int related(struct call *call, struct ram_disk *disk,
 static int replace(struct call *call, struct ram_disk *disk,
 		   struct ram_disk *from, const char *name)
 {
-	struct exports *exports = &call->server->exports;
+	/* Who only reads may stay, unless what he was told is there is not. */
+	bool cuts = ram_disk_size(from) < ram_disk_size(disk);
 	struct export *e;
 	int error;
 
-	if (related(call, disk, from) || seclude(call, disk, name, true, &e))
+	if (related(call, disk, from) || seclude(call, disk, name, !cuts, &e))
 		return -1;
 	error = ram_disk_replace(disk, from);
-	if (e && exports_restore(exports, e)) {
-		export_put(exports, e);
-		call_note(call, "%s: cannot be exported again; reload",
-			  shown(name));
-	}
+	let_in(call, name, e);
 	if (error == -ENOSPC)
 		return call_fail(call, "no-space",
 				 "%s: the pool has not got the memory that it "
@@ -179,6 +189,84 @@ int command_rollback(struct call *call)
 		return -1;
 	pthread_mutex_lock(&call->server->change_lock);
 	error = rollback(call, name, from);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}
+
+/* ---------------------------------------------------------------- resize */
+
+/* A smaller size only while nobody has it open, who was told the old one. */
+static int give_size(struct call *call, struct ram_disk *disk, const char *name,
+		     uint64_t size, int *error)
+{
+	struct export *e;
+
+	if (size >= ram_disk_size(disk) || ram_disk_readonly(disk)) {
+		*error = ram_disk_resize(disk, size);
+		return 0;
+	}
+	if (seclude(call, disk, name, false, &e))
+		return -1;
+	*error = ram_disk_resize(disk, size);
+	let_in(call, name, e);
+	return 0;
+}
+
+static int resize(struct call *call, const char *name, uint64_t size)
+{
+	struct ram_disk *disk;
+	char where[300];
+	uint64_t said;
+	int error, refused;
+
+	if (call_open_disk(call, name, &disk))
+		return -1;
+	refused = give_size(call, disk, name, size, &error);
+	ram_disk_put(disk);
+	if (refused)
+		return -1;
+	if (error == -EBUSY)
+		return call_fail(call, "in-use",
+				 "%s: has data behind %" PRIu64
+				 " bytes; trim it first",
+				 shown(name), size);
+	if (error == -EROFS)
+		return call_fail(call, "read-only",
+				 "%s: is a snapshot, which never changes",
+				 shown(name));
+	if (error == -ENOSPC)
+		return call_fail(
+			call, "no-space",
+			"%s: the pool has not got the memory that this "
+			"size is to be guaranteed",
+			shown(name));
+	if (error)
+		return call_fail(call, "failed", "%s: cannot be resized: %s",
+				 shown(name), strerror(-error));
+	said = call_configured(call->server, name, where, sizeof(where));
+	if (said > 0 && said != size)
+		call_note(call,
+			  "%s says size = %" PRIu64 ": change it there too, "
+			  "or the next start or reload does that again",
+			  where, said);
+	return 0;
+}
+
+int command_resize(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *text = name ? call_name(call, "size") : NULL;
+	uint64_t size;
+	int error;
+
+	if (!text)
+		return -1;
+	if (parse_size(text, &size) || size == 0)
+		return call_fail(call, "usage",
+				 "%s: is no size of a disk; 64K, 512M, 16G are",
+				 shown(text));
+	pthread_mutex_lock(&call->server->change_lock);
+	error = resize(call, name, size);
 	pthread_mutex_unlock(&call->server->change_lock);
 	return error;
 }

@@ -22,7 +22,7 @@ static const struct server_command commands[] = {
 	{"show", "name config", false, true, command_show},
 	{"create", "name keys", false, false, command_create},
 	{"delete", "name force", false, false, command_delete},
-	{"resize", "name size", false, false, command_resize},
+	{"resize", "name size force", false, false, command_resize},
 	{"clone", "from to keys", false, false, command_clone},
 	{"snapshot", "name as keys", false, false, command_snapshot},
 	{"rollback", "name snapshot force", false, false, command_rollback},

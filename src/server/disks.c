@@ -28,16 +28,25 @@ struct disks_step {
 /* --------------------------------------------------------------- one disk */
 
 /* A disk that is there already is given as it is, or with another size. */
-static int take(struct ram_disk *disk, const struct config_export *o,
-		struct config_errors *errors)
+static int take(struct exports *exports, struct ram_disk *disk,
+		const struct config_export *o, struct config_errors *errors)
 {
 	uint64_t now = ram_disk_size(disk);
+	unsigned clients;
 	int error;
 
 	if (o->size == 0 || o->size == now)
 		return 0;
-	error = ram_disk_resize(disk, o->size);
-	if (error == -EBUSY)
+	error = o->size < now ? exports_cut(exports, disk, o->size, &clients)
+			      : ram_disk_resize(disk, o->size);
+	if (error == -ETXTBSY)
+		config_error(errors,
+			     "%s: export %s: has %" PRIu64
+			     " bytes, and %u clients have it open; %" PRIu64
+			     " would cut it under them, so disconnect them "
+			     "first, or say size = %" PRIu64,
+			     o->where, o->name, now, clients, o->size, now);
+	else if (error == -EBUSY)
 		config_error(errors,
 			     "%s: export %s: has %" PRIu64
 			     " bytes and data behind %" PRIu64
@@ -241,12 +250,13 @@ static void add_step(struct disks_plan *plan, struct disks_step *step,
 	plan->steps = step;
 }
 
-static int change(struct export *e, const struct config_export *o,
-		  struct disks_step *step, struct config_errors *errors)
+static int change(struct exports *exports, struct export *e,
+		  const struct config_export *o, struct disks_step *step,
+		  struct config_errors *errors)
 {
 	int error = promise(e->disk, o, step, errors);
 
-	return error ? error : take(e->disk, o, errors);
+	return error ? error : take(exports, e->disk, o, errors);
 }
 
 static int prepare(struct exports *exports, struct ram_pool *pool,
@@ -279,14 +289,14 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 	}
 	plan->fresh[plan->count++] = e;
 	if (!is_new && !gives_back(disk, o))
-		error = change(e, o, step, errors);
+		error = change(exports, e, o, step, errors);
 	add_step(plan, step, e);
 	return error;
 }
 
 /* Those that give something back; the plan is complete otherwise. */
-static int give_back(struct disks_plan *plan, const struct config *config,
-		     struct config_errors *errors)
+static int give_back(struct exports *exports, struct disks_plan *plan,
+		     const struct config *config, struct config_errors *errors)
 {
 	struct disks_step *step;
 	int result = 0, error;
@@ -302,7 +312,7 @@ static int give_back(struct disks_plan *plan, const struct config *config,
 		if (!step)
 			return no_memory(o, errors);
 		step->old = ram_disk_size(e->disk);
-		error = change(e, o, step, errors);
+		error = change(exports, e, o, step, errors);
 		if (error)
 			result = error;
 		add_step(plan, step, e);
@@ -330,7 +340,7 @@ int disks_prepare(struct exports *exports, struct ram_pool *pool,
 		if (error)
 			result = error;
 	}
-	return result ? result : give_back(plan, config, errors);
+	return result ? result : give_back(exports, plan, config, errors);
 }
 
 void disks_undo(struct exports *exports, struct disks_plan *plan)

@@ -134,18 +134,42 @@ unsigned export_writers(const struct export *e)
 	return atomic_load(&e->use->writers);
 }
 
-unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
-			 bool writers)
+/* With the lock. */
+static unsigned count_clients(const struct exports *exports,
+			      const struct ram_disk *disk, bool writers)
 {
 	const struct export_use *use;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&exports->lock);
 	for (use = exports->uses; use; use = use->next)
 		if (use->disk == disk)
 			n += writers ? use->writers : use->connections;
+	return n;
+}
+
+unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
+			 bool writers)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&exports->lock);
+	n = count_clients(exports, disk, writers);
 	pthread_mutex_unlock(&exports->lock);
 	return n;
+}
+
+int exports_cut(struct exports *exports, struct ram_disk *disk, uint64_t size,
+		unsigned *clients)
+{
+	int error = -ETXTBSY;
+
+	/* Nobody comes in, and is told the old size, as long as that is held. */
+	pthread_mutex_lock(&exports->lock);
+	*clients = count_clients(exports, disk, false);
+	if (*clients == 0)
+		error = ram_disk_resize(disk, size);
+	pthread_mutex_unlock(&exports->lock);
+	return error;
 }
 
 enum access export_access(const struct export *e, const struct identity *who)

@@ -105,6 +105,11 @@ unsigned export_writers(const struct export *e);
 unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
 			 bool writers);
 
+/* Give a disk a smaller size, unless clients have it open, who were told the old
+ * one: -ETXTBSY then, and *clients is how many. Otherwise as ram_disk_resize(). */
+int exports_cut(struct exports *exports, struct ram_disk *disk, uint64_t size,
+		unsigned *clients);
+
 /* Note in the disk what the export lets clients do, so that it is known when the
  * export is gone; by_command: it will be exported again after a restart. An
  * allow that is too long is noted as one that lets nobody in. -EEXIST: the note

@@ -11,9 +11,14 @@ p.write(63 * MIB, b"end")
 assert "-e a says" in ctl("resize", "a", "1T")
 assert Peer.open(name="a").size == 2**40
 assert disks()["a"]["size"] == 2**40
+p.disc()
+assert eventually(10, lambda: disks()["a"]["clients"] == 0)
 ctl("resize", "a", "64M")
 assert "trim" in fails("in-use", "resize", name="a", size="32M")
+p = Peer.open(name="a")
 p.trim(0, 64 * MIB)
+p.disc()
+assert eventually(10, lambda: disks()["a"]["clients"] == 0)
 ctl("resize", "a", "32M")
 assert Peer.open(name="a").size == 32 * MIB
 for size in "0", "", "-1", "x", "1.5G", "9E", "16 G":

@@ -78,22 +78,31 @@ size = 64M
 [export gone]
 size = 2M
 [export a]
-size = 512K
+size = 3M
 END
-reload_good "gone: is exported now" "b: no longer exported" "a: readonly = no" \
-	"a: has 524288 bytes now, and had 3145728"
+reload_good "gone: is exported now" "b: no longer exported" "a: readonly = no"
 peer <<'END' || fail "after the second reload"
 gone = Peer.open(name="gone")
 assert gone.read(4096, 4096) == b"kept" * 1024
 assert gone.read(8192, 6) == b"second"
-assert Peer.open(name="a").size == 512 << 10
 with Peer() as p:
     p.hello()
     assert [name for name, *_ in p.list()] == ["gone", "a"], p.list()
     refused("ERR_UNKNOWN", p.go, "")
 END
+# Not while clients have it open.
+sed -i 's/^size = 3M/size = 512K/' "$conf"
+reload_bad "a: has 3145728 bytes, and 1 clients have it open"
+client third
 exec {go}>&-
-wait "$client" || true # its disk has become smaller than what it reads
+wait "$client" || fail "the client was disturbed"
+peer <<'END' || fail "a client stays"
+assert eventually(10, lambda: disks()["a"]["clients"] == 0)
+END
+reload_good "a: has 524288 bytes now, and had 3145728"
+peer <<'END' || fail "the smaller disk"
+assert Peer.open(name="a").size == 512 << 10
+END
 
 # What keys say is given to a disk that is there; where none says anything it
 # stays, and the report says so, each time.
