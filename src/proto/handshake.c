@@ -325,6 +325,14 @@ const char *proto_handshake_snapshot(const struct proto_handshake *h,
 	return h->snapshots[index];
 }
 
+const char *proto_handshake_in_clear(struct proto_handshake *h)
+{
+	const char *option = h->in_clear;
+
+	h->in_clear = NULL;
+	return option;
+}
+
 const char *proto_handshake_reason(const struct proto_handshake *h)
 {
 	return h->state == HANDSHAKE_HANGUP ? h->why : "";

@@ -43,6 +43,8 @@ struct proto_handshake {
 	uint32_t refusal;     /* SKIP: what to answer then, 0: run it */
 	const char *why;      /* SKIP: message of the refusal; HANGUP: reason */
 	size_t have;	      /* bytes in data */
+	const char *in_clear; /* an option that should have come by TLS */
+	bool clear_told;      /* ... was there already */
 	uint16_t infos;	      /* INFO, GO: bit n: NBD_INFO n was asked for */
 	uint32_t query_count; /* META: queries in data */
 	uint32_t query_at;    /* META: where in data the first one stands */

@@ -129,6 +129,10 @@ void option_begin(struct proto_handshake *h)
 		option_meta_forget(h);
 	h->why = NULL;
 	h->refusal = refusal(h, option, &h->why);
+	if (h->refusal == NBD_REP_ERR_TLS_REQD && !h->clear_told) {
+		h->in_clear = proto_option_name(h->option);
+		h->clear_told = true;
+	}
 	if (h->refusal && option->flags & NO_ANSWER) {
 		handshake_hangup(h, h->why);
 		return;

@@ -230,6 +230,11 @@ const struct proto_terms *proto_handshake_terms(
 const char *proto_handshake_snapshot(const struct proto_handshake *h,
 				     unsigned index);
 
+/* Where TLS is required: the first option that was refused since it came in
+ * clear ("GO"), for the log; each handshake tells of one, and once. NULL: none
+ * since the last call. */
+const char *proto_handshake_in_clear(struct proto_handshake *h);
+
 /* After HANGUP: why, for the log; a fixed text. */
 const char *proto_handshake_reason(const struct proto_handshake *h);
 

@@ -239,6 +239,24 @@ bool conn_full(const struct conn *c)
 	       parked_full(c);
 }
 
+uint64_t conn_about(const struct conn *c, const char *reason)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *byte = c->address.byte;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	unsigned i, n;
+
+	/* FNV-1a. An IPv6 host has 2^64 addresses of its own. */
+	n = memcmp(byte, mapped, sizeof(mapped)) == 0 ? sizeof(c->address) : 8;
+	for (i = 0; i < n; i++)
+		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+	if (c->local)
+		hash = (hash ^ c->identity.uid) * UINT64_C(0x100000001b3);
+	for (; *reason && *reason != '"' && *reason != '('; reason++)
+		hash = (hash ^ (uint8_t)*reason) * UINT64_C(0x100000001b3);
+	return hash / 2;
+}
+
 /* ---------------------------------------------------------------- events */
 
 static void arm(struct event *event, bool *armed, bool wanted)

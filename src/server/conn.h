@@ -144,6 +144,11 @@ void conn_close(struct conn *c, const char *why);
 /* Its device's older connections are gone: let it in. May be gone. */
 void conn_session_ready(struct conn *c);
 
+/* For log_about(): lines that one host brings about (of IPv6: its network) for one
+ * reason. What stands behind a " or ( in it is not looked at: names and numbers
+ * are without end. Any thread that may read c. */
+uint64_t conn_about(const struct conn *c, const char *reason);
+
 /* Tell sockets how much memory is theirs, when that has changed. */
 void conns_share(struct worker *w);
 

@@ -49,9 +49,10 @@ static void refuse_because(struct conn *c, uint32_t rep, const char *text,
 	char clean[120];
 
 	log_escape(l->name, l->name_len, clean, sizeof(clean));
-	log_info("%llu %s: %s \"%s\" by %s: refused: %s",
-		 (unsigned long long)c->id, c->peer, l->option, clean,
-		 c->identity.text, why);
+	log_about(LOG_INFO, conn_about(c, why),
+		  "%llu %s: %s \"%s\" by %s: refused: %s",
+		  (unsigned long long)c->id, c->peer, l->option, clean,
+		  c->identity.text, why);
 	stats_add(&c->worker->stats, STAT_REFUSED, 1);
 	proto_handshake_refuse(c->handshake, rep, text);
 }
@@ -274,9 +275,27 @@ static int answer_list(struct conn *c)
 	return 0;
 }
 
+/* Most clients go when they are told so, and some try one option after the other:
+ * one line for all of that. */
+static bool note_in_clear(struct conn *c)
+{
+	const char *option = proto_handshake_in_clear(c->handshake);
+
+	if (!option)
+		return false;
+	log_about(LOG_INFO, conn_about(c, ""),
+		  "%llu %s: %s by %s: refused: it speaks in clear, and TLS is "
+		  "required (tls = require)",
+		  (unsigned long long)c->id, c->peer, option, c->identity.text);
+	stats_add(&c->worker->stats, STAT_REFUSED, 1);
+	return true;
+}
+
 int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 {
 	size_t part;
+	const char *why;
+	bool told;
 
 	*used = 0;
 	c->wants_room = false;
@@ -285,6 +304,7 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 			c->handshake, buf + *used, n - *used, &part);
 
 		*used += part;
+		told = note_in_clear(c);
 		switch (event) {
 		case PROTO_MORE:
 			return 0;
@@ -328,18 +348,22 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 		case PROTO_STARTTLS:
 			/* Somebody in between may have put them there. */
 			if (n > *used) {
-				log_info("%llu %s: refused: TLS: there are "
-					 "bytes in clear behind STARTTLS",
-					 (unsigned long long)c->id, c->peer);
+				log_about(LOG_INFO, conn_about(c, ""),
+					  "%llu %s: refused: TLS: there are "
+					  "bytes in clear behind STARTTLS",
+					  (unsigned long long)c->id, c->peer);
 				return stream_end(c, "bytes in clear behind "
 						     "STARTTLS");
 			}
 			c->state = CONN_TLS;
 			return 0;
 		case PROTO_HANGUP:
-			log_info("%llu %s: handshake: %s",
-				 (unsigned long long)c->id, c->peer,
-				 proto_handshake_reason(c->handshake));
+			why = proto_handshake_reason(c->handshake);
+			if (!told)
+				log_about(LOG_INFO, conn_about(c, why),
+					  "%llu %s: handshake: %s",
+					  (unsigned long long)c->id, c->peer,
+					  why);
 			c->state = CONN_DRAIN;
 			return 0;
 		}

@@ -420,6 +420,7 @@ int main(int argc, char **argv)
 			result = run(&options);
 		break;
 	}
+	log_catch_up(true);
 	options_free(&options);
 	return result;
 }

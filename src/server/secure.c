@@ -154,8 +154,9 @@ int secure_step(struct conn *c)
 		return 0;
 	if (!error)
 		return secured(c);
-	log_info("%llu %s: refused: TLS: %s", (unsigned long long)c->id,
-		 c->peer, io_reason(&c->io));
+	log_about(LOG_INFO, conn_about(c, io_reason(&c->io)),
+		  "%llu %s: refused: TLS: %s", (unsigned long long)c->id,
+		  c->peer, io_reason(&c->io));
 	stats_add(&c->worker->stats, STAT_REFUSED, 1);
 	return stream_end(c, "its TLS handshake failed");
 }

@@ -133,6 +133,9 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		conn_tick(c, now);
 	}
 	w->ticking = false;
+	/* What is held back of the log is told in time, whoever brought it
+	 * about: nothing else here wakes up by itself. */
+	more |= log_catch_up(false);
 	if (more)
 		worker_need_tick(w);
 }

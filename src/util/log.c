@@ -12,21 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Lines of one format in a second, before the rest is held back. */
-#define BURST 20
-#define FORMATS 64
+#include "log-limit.h"
+
 #define LINE_MAX_BYTES 1024
 
 enum log_level log_level_now = LOG_INFO;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* By the address of the format; two that share a place share the limit. */
-static struct burst {
-	const char *format;
-	time_t second;
-	unsigned lines, held;
-} bursts[FORMATS];
 
 void log_set_level(enum log_level level)
 {
@@ -62,61 +54,90 @@ char *log_escape(const void *text, size_t len, char *buf, size_t size)
 	return buf;
 }
 
-/* Under lock: may this line be written? *held: how many before were not. */
-static bool may_write(const char *format, unsigned *held)
-{
-	struct burst *b = &bursts[(uintptr_t)format / 8 % FORMATS];
-	time_t now = time(NULL);
-
-	*held = 0;
-	if (b->format != format || b->second != now) {
-		if (b->format == format)
-			*held = b->held;
-		b->format = format;
-		b->second = now;
-		b->lines = b->held = 0;
-	}
-	if (b->lines++ < BURST)
-		return true;
-	b->held++;
-	return false;
-}
-
 static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
 
-void log_line(enum log_level level, const char *format, ...)
+/* In one write, so that lines of threads do not mix. Room for the newline is
+ * there. */
+static void put(char *line, int len)
+{
+	if (len > LINE_MAX_BYTES - 2)
+		len = LINE_MAX_BYTES - 2;
+	line[len++] = '\n';
+	if (write(STDERR_FILENO, line, len) < 0) {
+		/* Nobody is there to be told. */
+	}
+}
+
+/* Under lock: tell of what was held back in seconds that are over. */
+static void tell_held(time_t now)
 {
 	char line[LINE_MAX_BYTES];
-	int error = errno, at;
-	unsigned held;
-	va_list args;
-	bool write_it;
+	const struct log_held *held;
 
-	if (!log_wants(level))
-		return;
+	while ((held = log_limit_over(now)))
+		put(line, snprintf(line, sizeof(line) - 1,
+				   "nbdramd: %u more within a second like: %s",
+				   held->lines, held->text));
+}
+
+static void write_line(enum log_level level, uint64_t about, const char *format,
+		       va_list args)
+{
+	char line[LINE_MAX_BYTES];
+	struct log_held *held = NULL;
+	int error = errno, at;
+	time_t now;
+	bool good = true;
+
 	pthread_mutex_lock(&lock);
-	write_it = level == LOG_DEBUG || may_write(format, &held);
-	if (level == LOG_DEBUG)
-		held = 0;
-	if (write_it) {
+	if (level != LOG_DEBUG) {
+		now = time(NULL);
+		tell_held(now);
+		good = log_limit(format, about, now, &held);
+	}
+	if (held)
+		vsnprintf(held->text, sizeof(held->text), format, args);
+	if (good) {
 		at = snprintf(line, sizeof(line), "nbdramd: %s", prefix[level]);
-		if (held)
-			at += snprintf(line + at, sizeof(line) - at,
-				       "(%u lines like this one held back) ",
-				       held);
-		va_start(args, format);
 		at += vsnprintf(line + at, sizeof(line) - at - 1, format, args);
-		va_end(args);
-		if (at > (int)sizeof(line) - 2)
-			at = sizeof(line) - 2;
-		line[at++] = '\n';
-		/* In one write, so that lines of threads do not mix. */
-		if (write(STDERR_FILENO, line, at) < 0) {
-			/* Nobody is there to be told. */
-		}
+		put(line, at);
 	}
 	pthread_mutex_unlock(&lock);
 	errno = error;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (!log_wants(level))
+		return;
+	va_start(args, format);
+	write_line(level, 0, format, args);
+	va_end(args);
+}
+
+void log_about(enum log_level level, uint64_t about, const char *format, ...)
+{
+	va_list args;
+
+	if (!log_wants(level))
+		return;
+	va_start(args, format);
+	write_line(level, about, format, args);
+	va_end(args);
+}
+
+bool log_catch_up(bool all)
+{
+	bool more;
+
+	pthread_mutex_lock(&lock);
+	/* No line was ever written in that second. */
+	tell_held(all ? -1 : time(NULL));
+	more = log_limit_holds();
+	pthread_mutex_unlock(&lock);
+	return more;
 }
 
 void log_text(enum log_level level, const char *text)

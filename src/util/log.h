@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum log_level {
 	LOG_ERROR,   /* something asked for cannot be had */
@@ -25,9 +26,21 @@ static inline bool log_wants(enum log_level level)
 
 /* Write one line: "nbdramd: warning: ..." (no prefix of the level for info).
  * What comes from outside has gone through log_escape(). Lines that repeat the
- * same format are held back after 20 in a second; how many is told later. */
+ * same format are held back after 20 in a second; how many is told when it is
+ * over, by the next line or log_catch_up(). */
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level,
 						    const char *format, ...);
+
+/* The same for what others bring about: lines are held back when 20 of the same
+ * format are about the same, or 200 of the format at all. about: any number but
+ * UINT64_MAX. */
+__attribute__((format(printf, 3, 4))) void log_about(enum log_level level,
+						     uint64_t about,
+						     const char *format, ...);
+
+/* Tell of what was held back in seconds that are over; all: in this one too.
+ * Returns whether there is more to be told later. */
+bool log_catch_up(bool all);
 
 /* One line of any length that is there already, and is not held back: for
  * lists that are bounded by whoever made them. */

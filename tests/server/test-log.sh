@@ -22,6 +22,8 @@ stop_nbdramd
 [ "$(LC_ALL=C tr -d '\n -~' <"$log" | wc -c)" = 0 ] || fail "raw bytes in the log"
 grep -q '^nbdramd: error' "$log" && fail "a line was forged"
 grep -v '^nbdramd: ' "$log" && fail "a line of somebody else's"
+grep -Eq 'nbdramd: [0-9]+ more within a second like: .*name-' "$log" ||
+	fail "it is not told what was held back"
 grep -q 'name-0' "$log" || fail "refusals are not told"
 [ "$(wc -l <"$log")" -lt 400 ] || fail "$(wc -l <"$log") lines"
 [ "$(awk '{ print length }' "$log" | sort -n | tail -n 1)" -le 1024 ] ||
