@@ -43,6 +43,7 @@ struct tls_stream {
 	bool secured;	  /* the handshake is over */
 	bool kernel;	  /* which makes the records that we send */
 	bool key_fake;	  /* the client named a user that is not there */
+	bool lingers;	  /* it has failed, and what comes is forgotten */
 	bool ended;	  /* the client has said that it is through */
 	bool wants_write; /* what OpenSSL has said, when it wants that */
 	int error;	  /* negative: it is over */

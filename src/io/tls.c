@@ -333,6 +333,30 @@ int io_tls_handshake(struct io *io)
 	return 0;
 }
 
+/* What is forgotten in one call, so that others have their turn. */
+#define LINGER_MOST 16u
+
+int io_tls_linger(struct io *io)
+{
+	struct tls_stream *t = io->tls;
+	char room[4096];
+	unsigned i;
+	ssize_t got;
+
+	if (!t->lingers && (t->ended || shutdown(io->fd, SHUT_WR) < 0))
+		return 0;
+	t->lingers = true;
+	for (i = 0; i < LINGER_MOST; i++) {
+		got = recv(io->fd, room, sizeof(room), MSG_DONTWAIT);
+		if (got == 0)
+			return 0;
+		if (got < 0)
+			return errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN
+								      : 0;
+	}
+	return -EAGAIN;
+}
+
 /* -------------------------------------------------------------- who it is */
 
 /* A string of a certificate; one with a 0 in it is a forgery. */

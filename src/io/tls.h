@@ -55,6 +55,13 @@ int io_tls_start(struct io *io, struct io_tls *tls);
  * io_reason() says why. */
 int io_tls_handshake(struct io *io);
 
+/* After a handshake that has failed by anything but the client's going: nothing
+ * more is sent, and what comes is read and forgotten, so that the client can read
+ * the alert that says why; a socket that is closed with something unread resets
+ * the connection, and what was sent may be lost. -EAGAIN: call again when there is
+ * something to be read; 0: it may be closed. */
+int io_tls_linger(struct io *io);
+
 /* Why the stream has failed, in words fit for a log; foreign text in it is
  * escaped. Valid until it is closed. */
 const char *io_reason(const struct io *io);

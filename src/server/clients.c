@@ -75,6 +75,7 @@ static const char *state_word(const struct conn *c)
 	case CONN_PAYLOAD:
 		return "sends";
 	case CONN_DRAIN:
+	case CONN_REFUSED:
 		return "leaves";
 	default:
 		return "open";
@@ -98,7 +99,7 @@ static int add(struct listing *l, const struct conn *c)
 	client->id = c->id;
 	strncpy(client->peer, c->peer, sizeof(client->peer) - 1);
 	memcpy(client->who, c->identity.text, sizeof(client->who));
-	if (c->io.tls && c->state != CONN_TLS) {
+	if (c->io.tls && c->state != CONN_TLS && c->state != CONN_REFUSED) {
 		client->tls_version = io_tls_version(&c->io);
 		client->tls_cipher = io_tls_cipher(&c->io);
 	}

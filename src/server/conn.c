@@ -326,8 +326,16 @@ static void set_drain_deadline(struct conn *c)
  * wait for. Negative: it is over. */
 static int settle(struct conn *c)
 {
-	int error = flush(c);
 	size_t before = 0;
+	int error;
+
+	/* Nothing of it counts any more but that it goes. */
+	if (c->state == CONN_REFUSED) {
+		arm(&c->readable, &c->reading, true);
+		arm(&c->writable, &c->writing, false);
+		return 0;
+	}
+	error = flush(c);
 
 	/* Room in the queue lets requests go on that were read already. */
 	while (!error && c->stash_len > 0 && c->stash_len != before &&
@@ -348,6 +356,8 @@ static int settle(struct conn *c)
 		error = secure_step(c);
 	if (error)
 		return error;
+	if (c->state == CONN_REFUSED)
+		return settle(c);
 	if (c->state == CONN_DRAIN) {
 		if (!c->out.first && !c->parked && io_unsent(&c->io) == 0)
 			return stream_end(c, "done");
@@ -367,7 +377,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	/* -1: it has just begun, and the greeting is to be made. */
 	if (fd == -1)
 		error = stream_use(c, NULL, 0) < 0 ? -ECONNRESET : 0;
-	else if (c->state == CONN_TLS)
+	else if (c->state == CONN_TLS || c->state == CONN_REFUSED)
 		error = secure_step(c);
 	else
 		error = stream_read(c);
@@ -440,8 +450,10 @@ void conn_tick(struct conn *c, uint64_t now)
 		return;
 	}
 	if (c->deadline && now >= c->deadline) {
-		conn_close(c, c->handshake ? "its handshake took too long"
-					   : "it does not take its replies");
+		conn_close(c, c->state == CONN_REFUSED
+				      ? "its TLS handshake failed"
+			      : c->handshake ? "its handshake took too long"
+					     : "it does not take its replies");
 		return;
 	}
 	if (c->wants_place) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One client. The state machine:
  *
- *	   TLS
+ *	   TLS --it has failed--> REFUSED --heard, or a moment--> CLOSED
  *	    ^ STARTTLS, and back: all that was heard in clear is forgotten
  *	    v
  *	HANDSHAKE --terms agreed--> REQUEST <--> PAYLOAD, DISCARD
@@ -35,10 +35,11 @@
 enum conn_state {
 	CONN_HANDSHAKE, /* options; nothing of a disk is touched yet */
 	CONN_TLS,	/* STARTTLS was granted; the TLS handshake */
-	CONN_REQUEST,	/* the next bytes are a request's header */
-	CONN_PAYLOAD,	/* ... the payload of a legal write */
-	CONN_DISCARD,	/* ... the payload of a refused one */
-	CONN_DRAIN,	/* nothing more is read; what is begun is finished */
+	CONN_REFUSED, /* ... has failed, and the client is left time to hear why */
+	CONN_REQUEST, /* the next bytes are a request's header */
+	CONN_PAYLOAD, /* ... the payload of a legal write */
+	CONN_DISCARD, /* ... the payload of a refused one */
+	CONN_DRAIN,   /* nothing more is read; what is begun is finished */
 };
 
 /* The payload of one write on its way into landing blocks. */

@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "handshake.h"
 #include "log.h"
 #include "stream.h"
+
+/* How long a client that was refused has to read why. */
+#define LINGER_MSEC 1000
 
 #define USUAL_DIR NBDRAM_SYSCONFDIR "/nbdram/tls"
 
@@ -143,10 +147,22 @@ static int secured(struct conn *c)
 	return 0;
 }
 
+/* It is told why by an alert. Its place among the unfinished it keeps, and gives
+ * way like them. */
+static int linger(struct conn *c)
+{
+	if (io_tls_linger(&c->io) == 0)
+		return stream_end(c, "its TLS handshake failed");
+	return 0;
+}
+
 int secure_step(struct conn *c)
 {
-	int error = c->io.tls ? 0 : begin(c);
+	int error;
 
+	if (c->state == CONN_REFUSED)
+		return linger(c);
+	error = c->io.tls ? 0 : begin(c);
 	if (error)
 		return error;
 	error = io_tls_handshake(&c->io);
@@ -158,5 +174,7 @@ int secure_step(struct conn *c)
 		  "%llu %s: refused: TLS: %s", (unsigned long long)c->id,
 		  c->peer, io_reason(&c->io));
 	stats_add(&c->worker->stats, STAT_REFUSED, 1);
-	return stream_end(c, "its TLS handshake failed");
+	c->state = CONN_REFUSED;
+	c->deadline = min_u64(c->deadline, now_msec() + LINGER_MSEC);
+	return linger(c);
 }

@@ -354,6 +354,7 @@ static int use_some(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 	case CONN_HANDSHAKE:
 		return handshake_use(c, buf, n, used);
 	case CONN_TLS:
+	case CONN_REFUSED:
 		*used = 0;
 		return 0;
 	case CONN_REQUEST:

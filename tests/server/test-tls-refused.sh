@@ -57,6 +57,26 @@ except (OSError, ssl.SSLError):
 END
 shows() { uri=nbd://127.0.0.1:$port peer "$@" <"$tmp/shows.py"; }
 
+# What it is told: a client of TLS 1.3 thinks that it is in, and asks already.
+told()
+{
+	grep -Eiq "$2" "$tmp/out" || fail "$1: the client does not hear why: $(cat "$tmp/out")"
+	! grep -Eiq 'reset|non-properly' "$tmp/out" || fail "$1: reset: $(cat "$tmp/out")"
+}
+cat >"$tmp/asks.py" <<'END'
+p = Peer().hello()
+p.starttls(args[0], version=ssl.TLSVersion.TLSv1_3)
+time.sleep(float(args[1]))
+try:
+    for i in range(3):
+        p.option(OPT_GO, string("default") + b"\0\0")
+    print("answer", p.s.recv(1))
+except (OSError, ssl.SSLError) as e:
+    print("error", e)
+sys.exit(1)
+END
+asks() { uri=nbd://127.0.0.1:$port peer "$@" <"$tmp/asks.py"; }
+
 for version in 1.2 1.3; do
 	of() { only_tls $version timeout 60 nbdinfo --size "$@"; }
 	out "a foreign authority" \
@@ -66,6 +86,7 @@ for version in 1.2 1.3; do
 		of "$(tls_uri "$tmp/lost")"
 	out "no certificate" 'refused: TLS: it has shown no certificate' \
 		of "$(tls_uri "$tmp/nameless")"
+	[ $version = 1.2 ] || told "no certificate" 'fatal alert'
 	out "refuses us" 'refused: TLS: (it refuses us: |it has gone|Connection reset)' \
 		of "$(tls_uri "$tmp/distrusts")"
 	out "another key" 'user "alice" of keys.psk has another key' \
@@ -76,8 +97,28 @@ for version in 1.2 1.3; do
 	cmp "$tmp/out" "$tmp/out-wrong" ||
 		fail "a client can tell who has a key here"
 done
+for pause in 0 0.3; do
+	out "revoked, and it asks" 'certificate revoked' asks "$tmp/lost" $pause
+	told "revoked, and it asks" 'alert certificate revoked'
+done
 # In clear there is nothing, whatever is asked for.
-timeout 60 nbdinfo "nbd://127.0.0.1:$port/default" >"$tmp/out" 2>&1 && fail "in clear"
+out "INFO or GO in clear" '(INFO|GO|STRUCTURED_REPLY|EXTENDED_HEADERS) by 127\.0\.0\.1: refused: it speaks in clear' \
+	timeout 60 nbdinfo "nbd://127.0.0.1:$port/default"
+clear() { uri=nbd://127.0.0.1:$port peer "$@" <"$tmp/clear.py"; }
+cat >"$tmp/clear.py" <<'END'
+p = Peer().hello()
+if args[0] == "EXPORT_NAME":
+    p.option(OPT_EXPORT_NAME, b"default")
+    p.closed()
+else:
+    for i in range(5):
+        refused("ERR_TLS_REQD", p.ask, int(args[0]))
+sys.exit(1)
+END
+out "LIST in clear" 'LIST by 127\.0\.0\.1: refused: it speaks in clear' clear 3
+out "an unknown option in clear" 'unknown by 127\.0\.0\.1: refused: it speaks in clear' clear 77
+out "EXPORT_NAME in clear" 'EXPORT_NAME by 127\.0\.0\.1: refused: it speaks in clear' \
+	clear EXPORT_NAME
 timeout 60 nbdinfo --list "nbd://127.0.0.1:$port" >"$tmp/out" 2>&1
 ! grep -q default "$tmp/out" || fail "it is listed in clear"
 # An expired one: openssl can only sign what ends in the future.
