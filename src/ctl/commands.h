@@ -24,9 +24,10 @@ struct command {
 	struct flag flag; /* that it knows; name NULL: none */
 	/* Show the result. -ENOMEM. */
 	int (*print)(struct json_t *result);
-	/* NULL, or it asks no nbdramd: it is given all words behind it, and
-	 * returns the exit status. */
-	int (*alone)(int argc, char **argv);
+	/* NULL, or it asks no nbdramd: it is given all words behind it but for
+	 * those of the options that all commands have, and returns the exit
+	 * status. */
+	int (*alone)(int argc, char **argv, bool json);
 };
 
 extern const struct command commands[];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "commands.h"
 #include "link.h"
 #include "print.h"
@@ -56,6 +57,35 @@ static void print_help(void)
 	     "  -V, --version      which release this is\n"
 	     "\n"
 	     "Exit status: 0 done, 1 failed, 2 the command line is wrong.");
+}
+
+/* Is it one of the options that all commands have? */
+static bool is_general(const char *text)
+{
+	static const char *const words[] = {"--json",	"--help", "--version",
+					    "--socket", "-h",	  "-V"};
+	unsigned i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(text, words[i]) == 0)
+			return true;
+	}
+	return strncmp(text, "-s", 2) == 0 ||
+	       strncmp(text, "--socket=", 9) == 0;
+}
+
+/* A command that asks nobody reads its own words; they are moved together. */
+static bool is_its_own(const struct wish *w, const char *text, bool words_only)
+{
+	return w->command && w->command->alone &&
+	       (words_only || !is_general(text));
+}
+
+static void take_its_own(struct wish *w, char **word)
+{
+	if (w->alone_count == 0)
+		w->alone = word;
+	w->alone[w->alone_count++] = *word;
 }
 
 /* An option; *i moves on over its value. False: there is none such. */
@@ -138,18 +168,16 @@ static bool read_command_line(struct wish *w, int argc, char **argv)
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		if (!words_only && strcmp(argv[i], "--") == 0)
+		if (is_its_own(w, argv[i], words_only)) {
+			words_only |= strcmp(argv[i], "--") == 0;
+			take_its_own(w, &argv[i]);
+		} else if (!words_only && strcmp(argv[i], "--") == 0) {
 			words_only = true;
-		else if (!words_only && argv[i][0] == '-' && argv[i][1]) {
+		} else if (!words_only && argv[i][0] == '-' && argv[i][1]) {
 			if (!take_option(w, argc, argv, &i))
 				return false;
 		} else if (!take_word(w, &argv[i])) {
 			return false;
-		}
-		if (w->command && w->command->alone) {
-			w->alone = &argv[i + 1];
-			w->alone_count = argc - i - 1;
-			return true;
 		}
 	}
 	if (w->help || w->version)
@@ -269,8 +297,9 @@ int main(int argc, char **argv)
 		puts("nbdramctl " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
-	if (wish.alone)
-		return wish.command->alone(wish.alone_count, wish.alone);
+	if (wish.command->alone)
+		return wish.command->alone(wish.alone_count, wish.alone,
+					   wish.json);
 	line = request_line(&wish, &len);
 	if (!line || len > CONTROL_REQUEST_MAX) {
 		complain(line ? "names and keys are too long"

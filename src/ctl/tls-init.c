@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,13 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "control.h"
 #include "print.h"
 #include "tls-make.h"
 
 #define EXIT_USAGE 2
+/* Of nbdramd.service; see nbdram.sysusers. */
+#define SERVICE_GROUP "nbdram"
 #define NAMES_MOST 100u
 #define FILE_MOST (1u << 20)
 #define AUTHORITY_DAYS 7300
@@ -30,8 +34,11 @@ struct names {
 
 struct init {
 	const char *dir;
-	int fd;		/* of it */
-	struct stat st; /* of it: what is made belongs to its owner */
+	int fd;		  /* of it */
+	struct stat st;	  /* of it: what is made belongs to its owner */
+	bool for_service; /* ... and its group reads what nbdramd needs */
+	bool json;
+	struct control_writer out;
 	struct names hosts, clients, users;
 	struct tls_identity *authority;
 };
@@ -77,14 +84,30 @@ static char *read_file(const struct init *t, int fd, const char *sub,
 	return text;
 }
 
-static int write_all(const struct init *t, int to, const char *text, int mode)
+/* Whose a file becomes, and who else may read it. */
+static struct stat rights_of(const struct init *t, int fd, const char *file,
+			     int mode, bool replace)
+{
+	struct stat st;
+
+	/* What is replaced was perhaps given to somebody. */
+	if (replace && fstatat(fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return st;
+	st = t->st;
+	st.st_mode = mode;
+	if (t->for_service && fd == t->fd && strcmp(file, "ca-key.pem") != 0)
+		st.st_mode |= 0040;
+	return st;
+}
+
+static int write_all(int to, const char *text, const struct stat *rights)
 {
 	size_t len = strlen(text);
 	ssize_t put;
 
-	if (geteuid() == 0 && fchown(to, t->st.st_uid, t->st.st_gid) < 0)
+	if (geteuid() == 0 && fchown(to, rights->st_uid, rights->st_gid) < 0)
 		return -errno;
-	if (fchmod(to, mode) < 0)
+	if (fchmod(to, rights->st_mode & 0777) < 0)
 		return -errno;
 	for (; len > 0; text += put, len -= put) {
 		put = write(to, text, len);
@@ -94,13 +117,25 @@ static int write_all(const struct init *t, int to, const char *text, int mode)
 	return fsync(to) < 0 ? -errno : 0;
 }
 
+static void tell(struct init *t, const char *what, const char *path)
+{
+	if (!t->json) {
+		printf("%s %s\n", what, path);
+		return;
+	}
+	control_open(&t->out, NULL, '{');
+	control_put_text(&t->out, "done", what);
+	control_put_name(&t->out, "file", path, strlen(path));
+	control_close(&t->out, '}');
+}
+
 /* A new file, whole or not at all; one that is there is an error, unless it is
  * to be replaced. */
-static int write_file(const struct init *t, int fd, const char *sub,
-		      const char *file, const char *text, int mode,
-		      bool replace)
+static int write_file(struct init *t, int fd, const char *sub, const char *file,
+		      const char *text, int mode, bool replace)
 {
 	CLEANUP_CLOSE int to = -1;
+	struct stat rights = rights_of(t, fd, file, mode, replace);
 	char fresh[80];
 	int error = text ? 0 : -ENOMEM;
 
@@ -109,7 +144,7 @@ static int write_file(const struct init *t, int fd, const char *sub,
 	if (!error) {
 		to = openat(fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			    0600);
-		error = to < 0 ? -errno : write_all(t, to, text, mode);
+		error = to < 0 ? -errno : write_all(to, text, &rights);
 	}
 	if (!error && replace && renameat(fd, fresh, fd, file) < 0)
 		error = -errno;
@@ -120,8 +155,7 @@ static int write_file(const struct init *t, int fd, const char *sub,
 		complain("%s: cannot be written: %s", path_of(t, sub, file),
 			 strerror(-error));
 	else
-		printf("%s %s\n", replace ? "added to" : "made",
-		       path_of(t, sub, file));
+		tell(t, replace ? "added to" : "made", path_of(t, sub, file));
 	return error;
 }
 
@@ -146,8 +180,8 @@ static int open_sub(const struct init *t, const char *sub)
 
 /* Write both of them. The key comes first: a certificate means that it is
  * there. */
-static int write_pair(const struct init *t, int fd, const char *sub,
-		      const char *kind, const struct tls_identity *identity)
+static int write_pair(struct init *t, int fd, const char *sub, const char *kind,
+		      const struct tls_identity *identity)
 {
 	CLEANUP_FREE char *cert = tls_identity_cert(identity);
 	CLEANUP_FREE char *key = tls_identity_key(identity);
@@ -162,8 +196,8 @@ static int write_pair(const struct init *t, int fd, const char *sub,
 	return write_file(t, fd, sub, name, cert, 0644, false);
 }
 
-static int make_pair(const struct init *t, int fd, const char *sub,
-		     const char *kind, const struct tls_wish *wish)
+static int make_pair(struct init *t, int fd, const char *sub, const char *kind,
+		     const struct tls_wish *wish)
 {
 	struct tls_identity *made = NULL;
 	int error = tls_identity_make(wish, t->authority, &made);
@@ -262,10 +296,24 @@ static int make_server(struct init *t)
 	return make_pair(t, t->fd, NULL, "server", &wish);
 }
 
+/* Can it be a DNS name, as folder_good() names go? Others stand in the subject
+ * alone. */
+static bool is_host_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strpbrk(name, "_@+") && !strstr(name, "..") &&
+	       !strstr(name, ".-") && !strstr(name, "-.") && len > 0 &&
+	       name[len - 1] != '-' && name[len - 1] != '.';
+}
+
 static int make_client(struct init *t, const char *name)
 {
-	struct tls_wish wish = {
-		.use = TLS_CLIENT, .common_name = name, .days = DAYS};
+	struct tls_wish wish = {.use = TLS_CLIENT,
+				.common_name = name,
+				.days = DAYS,
+				.names = &name,
+				.name_count = is_host_name(name)};
 	CLEANUP_CLOSE int fd = open_sub(t, name);
 	CLEANUP_FREE char *ca = NULL;
 	struct stat st;
@@ -298,7 +346,7 @@ static const char *find_line(const char *text, const char *user)
 	return NULL;
 }
 
-static int write_user(const struct init *t, const char *user, const char *line)
+static int write_user(struct init *t, const char *user, const char *line)
 {
 	CLEANUP_CLOSE int fd = open_sub(t, user);
 	struct stat st;
@@ -383,23 +431,47 @@ static int take_name(struct init *t, const char *option, const char *name)
 	return 0;
 }
 
+/* What stands behind an option in its word: "" or "=NAME"; NULL: it is another
+ * word. */
+static const char *value(const char *word, const char *option)
+{
+	size_t len = strlen(option);
+
+	if (strncmp(word, option, len) != 0 || (word[len] && word[len] != '='))
+		return NULL;
+	return word + len;
+}
+
 static int read_words(struct init *t, int argc, char **argv)
 {
 	static const char *const options[] = {"--host", "--client", "--psk"};
+	bool words_only = false;
+	const char *name;
 	int i, k, error;
 
 	for (i = 0; i < argc; i++) {
-		for (k = 0; k < 3 && strcmp(argv[i], options[k]) != 0; k++)
-			;
-		if (k < 3 && i + 1 == argc)
+		if (!words_only && strcmp(argv[i], "--") == 0) {
+			words_only = true;
+			continue;
+		}
+		for (k = 0; k < 3; k++) {
+			name = words_only ? NULL : value(argv[i], options[k]);
+			if (name)
+				break;
+		}
+		/* Else in the next word. */
+		if (k < 3 && *name)
+			name++;
+		else if (k < 3)
+			name = i + 1 < argc ? argv[++i] : NULL;
+		if (k < 3 && !name)
 			return usage("a name is missing", argv[i]);
 		if (k < 3) {
-			error = take_name(t, argv[i], argv[i + 1]);
+			error = take_name(t, options[k], name);
 			if (error)
 				return error;
-			i++;
-		} else if (argv[i][0] == '-' || t->dir) {
-			return usage(argv[i][0] == '-'
+		} else if ((argv[i][0] == '-' && !words_only) || t->dir) {
+			return usage(argv[i][0] == '-' && !words_only
 					     ? "there is no such option"
 					     : "is too much",
 				     argv[i]);
@@ -412,7 +484,10 @@ static int read_words(struct init *t, int argc, char **argv)
 
 static int open_dir(struct init *t)
 {
-	if (mkdir(t->dir, 0700) < 0 && errno != EEXIST) {
+	struct group *group = getgrnam(SERVICE_GROUP);
+	bool made = mkdir(t->dir, 0700) == 0;
+
+	if (!made && errno != EEXIST) {
 		complain("%s: cannot be made: %s", t->dir, strerror(errno));
 		return -errno;
 	}
@@ -421,6 +496,11 @@ static int open_dir(struct init *t)
 		complain("%s: cannot be opened: %s", t->dir, strerror(errno));
 		return -errno;
 	}
+	/* Made by root: for the service, which is somebody else. */
+	if (made && group && geteuid() == 0 &&
+	    fchown(t->fd, 0, group->gr_gid) == 0 && fchmod(t->fd, 0750) == 0)
+		t->st.st_gid = group->gr_gid;
+	t->for_service = group && t->st.st_gid == group->gr_gid;
 	return 0;
 }
 
@@ -440,14 +520,37 @@ static int make_all(struct init *t)
 	return error;
 }
 
-int tls_init(int argc, char **argv)
+/* Even if something has failed: what was made is there. */
+static int print_json(struct init *t)
 {
-	struct init t = {.fd = -1};
+	CLEANUP_FREE char *text = NULL;
+	size_t len;
+
+	control_close(&t->out, ']');
+	control_close(&t->out, '}');
+	text = control_finish(&t->out, &len);
+	if (!text) {
+		complain("no memory for the result");
+		return -ENOMEM;
+	}
+	fwrite(text, 1, len, stdout);
+	return 0;
+}
+
+int tls_init(int argc, char **argv, bool json)
+{
+	struct init t = {.fd = -1, .json = json};
 	int error = read_words(&t, argc, argv);
 
 	if (error)
 		return error;
+	if (json) {
+		control_open(&t.out, NULL, '{');
+		control_open(&t.out, "files", '[');
+	}
 	error = make_all(&t);
+	if (json && print_json(&t))
+		error = -ENOMEM;
 	tls_identity_free(t.authority);
 	if (t.fd >= 0)
 		close(t.fd);

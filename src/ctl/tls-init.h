@@ -3,7 +3,10 @@
 #ifndef NBDRAM_CTL_TLS_INIT_H
 #define NBDRAM_CTL_TLS_INIT_H
 
-/* The words behind the command; the exit status. */
-int tls_init(int argc, char **argv);
+#include <stdbool.h>
+
+/* The words behind the command; json: print what was made as JSON. Returns the
+ * exit status. */
+int tls_init(int argc, char **argv, bool json);
 
 #endif

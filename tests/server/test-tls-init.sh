@@ -37,6 +37,31 @@ init "$dir" --client host-2 --psk bob || fail "$(cat "$tmp/errors")"
 cmp <(grep alice "$dir/keys.psk") "$dir/alice/keys.psk" || fail "alice"
 cmp <(grep bob "$dir/keys.psk") "$dir/bob/keys.psk" || fail "bob"
 
+# A client's name is where programs look for one; a user's that is no host's is not.
+init "$dir" --client=db-1.example --client 'alice@example' --psk=carol ||
+	fail "$(cat "$tmp/errors")"
+san() { openssl x509 -in "$dir/$1/client-cert.pem" -noout -ext subjectAltName 2>&1; }
+if command -v openssl >/dev/null; then
+	san host-1 | grep -qx ' *DNS:host-1' || fail "host-1: $(san host-1)"
+	san db-1.example | grep -qx ' *DNS:db-1.example' || fail "db-1.example"
+	! san alice@example | grep -q DNS: || fail "alice@example"
+fi
+
+# Options that all commands have, on either side; what follows -- is the folder.
+"$nbdramctl" tls-init --help >"$tmp/out" || fail "--help: $?"
+grep -q '^usage:' "$tmp/out" || fail "--help: $(cat "$tmp/out")"
+init -s "$tmp/no-socket" "$tmp/json" --json --client a || fail "$(cat "$tmp/errors")"
+"$python" - "$tmp/out" "$tmp/json" <<'END' || fail "JSON: $(cat "$tmp/out")"
+import json, sys
+files = json.load(open(sys.argv[1]))["files"]
+assert {"done": "made", "file": sys.argv[2] + "/a/client-key.pem"} in files, files
+assert len(files) == 7, files
+END
+"$nbdramctl" --json tls-init "$tmp/json" >"$tmp/out" || fail "--json in front: $?"
+[ "$(tr -d ' \n' <"$tmp/out")" = '{"files":[]}' ] || fail "$(cat "$tmp/out")"
+(cd "$tmp" && init --client a -- -dir) || fail "--: $(cat "$tmp/errors")"
+[ -f "$tmp/-dir/a/client-key.pem" ] || fail "no folder -dir"
+
 start_nbdramd --tcp -m 64M -o tls=require -o "tls-dir=$dir" 8M
 ! grep -q warning "$log" || fail "$(grep warning "$log")"
 for host in host-1 host-2; do
@@ -70,6 +95,8 @@ wrong_init()
 		fail "no '$pattern': $(cat "$tmp/errors")"
 }
 wrong_init 2 'which folder'
+wrong_init 2 '--host: a name is missing' "$tmp/new" --host
+wrong_init 2 'a host.s name has' "$tmp/new" --host=
 wrong_init 2 '--client: a name is missing' "$tmp/new" --client
 wrong_init 2 '\.\./x: a name here' "$tmp/new" --client ../x
 wrong_init 2 'a:b: a name here' "$tmp/new" --psk a:b
@@ -82,3 +109,25 @@ wrong_init 1 'ca-cert.pem: is there without ca-key.pem' "$dir" --client host-3
 echo garbage >"$dir/ca-key.pem"
 wrong_init 1 'ca-cert.pem: is no certificate that belongs' "$dir" --client host-3
 [ ! -e "$dir/host-3" ] || fail "it has made a client"
+
+# Root makes them for the service, which is somebody else: nbdramd of the group
+# nbdram can read what it needs, now and after a user was added, and no more.
+printf 'root:x:0:\nnbdram:x:4711:\n' >"$tmp/group"
+as_root()
+{
+	unshare -m sh -c 'mount --bind "$0" /etc/group && exec "$@"' "$tmp/group" "$@"
+}
+as_root true 2>/dev/null && command -v setpriv >/dev/null || exit 0
+as_root "$nbdramctl" tls-init "$tmp/service" --client a --psk b >"$tmp/out" ||
+	fail "as root: $(cat "$tmp/out")"
+as_root "$nbdramctl" tls-init "$tmp/service" --psk c >"$tmp/out" || fail "as root"
+chmod 755 "$tmp"
+reads() { setpriv --reuid 4711 --regid 4711 --clear-groups cat "$tmp/service/$1"; }
+for file in ca-cert.pem server-cert.pem server-key.pem keys.psk; do
+	reads $file >"$tmp/out" || fail "the service cannot read $file"
+done
+for file in ca-key.pem a/client-key.pem b/keys.psk; do
+	! reads $file >"$tmp/out" 2>&1 || fail "the service can read $file"
+done
+[ "$(stat -c %a "$tmp/service" "$tmp/service/a" "$tmp/service/server-key.pem" |
+	tr '\n' ' ')" = '750 700 640 ' ] || fail "modes"
