@@ -53,6 +53,9 @@ int print_clients(struct json_t *result)
 	static const struct column columns[] = {
 		{"id", "ID", COLUMN_COUNT},
 		{"peer", "FROM", COLUMN_TEXT},
+		{"identity", "WHO", COLUMN_TEXT},
+		{"tls", "TLS", COLUMN_TEXT},
+		{"cipher", "CIPHER", COLUMN_TEXT},
 		{"export", "EXPORT", COLUMN_NAME},
 		{"access", "ACCESS", COLUMN_TEXT},
 		{"seconds", "SINCE", COLUMN_SECS},

@@ -56,3 +56,22 @@ for id in "x", "", "-1", "1x", "99999999999999999999":
 assert eventually(10, lambda: len(ask("clients")["clients"]) == 4)
 END
 stop_nbdramd
+
+# Who they are, and how they come: the table says it too.
+command -v openssl >/dev/null || exit 0
+. "$abs_top_srcdir/tests/tls.sh"
+tls_init
+start_nbdramd --tcp -m 64M -o tls=on -o "tls-dir=$tls" 1M
+peer "$tls_client" <<'END' || fail "clients by TLS"
+plain = Peer().hello()
+p = Peer().hello()
+p.starttls(args[0])
+p.go("default")
+assert eventually(10, lambda: len(ask("clients")["clients"]) == 2)
+rows = ctl("clients").splitlines()
+assert rows[0].split()[:5] == ["ID", "FROM", "WHO", "TLS", "CIPHER"], rows
+assert rows[1].split()[2:5] == ["127.0.0.1", "-", "-"], rows
+assert rows[2].split()[2:5] == ["cert:host-1", "TLSv1.3",
+                                "TLS_AES_128_GCM_SHA256"], rows
+END
+stop_nbdramd
