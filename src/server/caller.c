@@ -93,31 +93,21 @@ static void queue_error(struct caller *c, const char *code, const char *error)
 	queue(c, text, len);
 }
 
-/* Start what waits, one after the other. */
+/* Start what waits, unless something is under way. */
 static void start_next(struct caller *c)
 {
 	struct call *call;
-	char *text;
-	size_t len = 0;
 
 	/* An answer that is not read is one too many already. */
-	while (!c->now && c->waiting_count > 0 && !c->closing &&
-	       evbuffer_get_length(c->out) == 0) {
-		call = c->waiting[c->first];
-		c->first = (c->first + 1) % WAITING_MOST;
-		c->waiting_count--;
-		if (!call->command->on_main) {
-			c->now = call;
-			call->caller = c;
-			jobs_add(c->callers->jobs, &call->job);
-			return;
-		}
-		text = call_run(call, &len);
-		call_free(call);
-		queue(c, text, len);
-		if (evbuffer_write(c->out, c->fd) < 0 && errno != EAGAIN)
-			c->closing = true;
-	}
+	if (c->now || c->waiting_count == 0 || c->closing ||
+	    evbuffer_get_length(c->out) > 0)
+		return;
+	call = c->waiting[c->first];
+	c->first = (c->first + 1) % WAITING_MOST;
+	c->waiting_count--;
+	c->now = call;
+	call->caller = c;
+	jobs_add(c->callers->jobs, &call->job);
 }
 
 /* One line. False: the connection is of no use any more. */

@@ -18,19 +18,19 @@
 #define PROGRESS_MSEC 200
 
 static const struct server_command commands[] = {
-	{"list", "", false, true, command_list},
-	{"show", "name config", false, true, command_show},
-	{"create", "name keys", false, false, command_create},
-	{"delete", "name force", false, false, command_delete},
-	{"resize", "name size force", false, false, command_resize},
-	{"clone", "from to keys", false, false, command_clone},
-	{"snapshot", "name as keys", false, false, command_snapshot},
-	{"rollback", "name snapshot force", false, false, command_rollback},
-	{"clients", "", false, false, command_clients},
-	{"disconnect", "id", false, false, command_disconnect},
-	{"stats", "", false, false, command_stats},
-	{"reload", "", true, false, command_reload},
-	{"check", "", false, true, command_check},
+	{"list", "", true, command_list},
+	{"show", "name config", true, command_show},
+	{"create", "name keys", false, command_create},
+	{"delete", "name force", false, command_delete},
+	{"resize", "name size force", false, command_resize},
+	{"clone", "from to keys", false, command_clone},
+	{"snapshot", "name as keys", false, command_snapshot},
+	{"rollback", "name snapshot force", false, command_rollback},
+	{"clients", "", false, command_clients},
+	{"disconnect", "id", false, command_disconnect},
+	{"stats", "", false, command_stats},
+	{"reload", "", true, command_reload},
+	{"check", "", true, command_check},
 };
 
 static const struct server_command *find(const char *name)

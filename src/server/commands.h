@@ -16,7 +16,6 @@ struct post;
 struct server_command {
 	const char *name;
 	const char *args; /* members of "args", with blanks between */
-	bool on_main;	  /* on the main thread, at once: must be short */
 	bool is_long;	  /* may take seconds */
 	/* Write members of the result to call->out. 0, or call_fail(). */
 	int (*run)(struct call *call);
@@ -34,7 +33,7 @@ struct call {
 	struct control_request request;
 
 	/* Of the thread on which it runs. */
-	struct ram_thread *ram; /* NULL on the main thread */
+	struct ram_thread *ram;
 	struct control_writer out, notes;
 	unsigned note_count;
 	uint64_t told; /* msec: when progress was told last */

@@ -143,6 +143,7 @@ static int promise(struct ram_disk *disk, const struct config_export *o,
 
 /* Memory is taken for a disk that is guaranteed some. */
 struct taking {
+	struct exports *exports;
 	const char *name;
 	uint64_t began, told; /* seconds */
 };
@@ -160,6 +161,8 @@ static bool taking(void *arg, uint64_t done, uint64_t all)
 	struct taking *t = arg;
 	uint64_t now = seconds();
 
+	if (exports_stopping(t->exports))
+		return true;
 	if (now - t->told < TELL_SECONDS)
 		return false;
 	t->told = now;
@@ -169,10 +172,11 @@ static bool taking(void *arg, uint64_t done, uint64_t all)
 	return false;
 }
 
-static int make(struct ram_pool *pool, const struct config_export *o,
-		struct ram_disk **disk, struct config_errors *errors)
+static int make(struct exports *exports, struct ram_pool *pool,
+		const struct config_export *o, struct ram_disk **disk,
+		struct config_errors *errors)
 {
-	struct taking taken = {o->name, seconds(), seconds()};
+	struct taking taken = {exports, o->name, seconds(), seconds()};
 	struct ram_disk_spec spec = {
 		.name = o->name,
 		.size = o->size,
@@ -273,7 +277,7 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 		return no_memory(o, errors);
 	is_new = ram_disk_open(pool, o->name, &disk) != 0;
 	if (is_new)
-		error = make(pool, o, &disk, errors);
+		error = make(exports, pool, o, &disk, errors);
 	if (error) {
 		free(step);
 		return error;

@@ -62,7 +62,18 @@ struct exports {
 	struct export **list; /* guarded by lock, as are the counts */
 	unsigned count, room;
 	struct export_use *uses;
+	_Atomic bool stopping; /* whoever makes disks is to give up */
 };
+
+static inline void exports_stop(struct exports *exports)
+{
+	atomic_store(&exports->stopping, true);
+}
+
+static inline bool exports_stopping(struct exports *exports)
+{
+	return atomic_load(&exports->stopping);
+}
 
 void exports_init(struct exports *exports);
 /* Empty the list, at the end; nobody holds an export any more. */

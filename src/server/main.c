@@ -18,6 +18,7 @@
 #include "server-limits.h"
 #include "listener.h"
 #include "log.h"
+#include "mainbox.h"
 #include "options.h"
 #include "pool-before.h"
 #include "pool-watch.h"
@@ -112,7 +113,7 @@ static void on_reload(evutil_socket_t number, short what, void *arg)
 {
 	(void)number;
 	(void)what;
-	server_reload_logged(arg);
+	reloader_run(arg);
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
@@ -317,6 +318,9 @@ static void wait_for_end(struct start *start)
 	watch = pool_watch_start(start->base, start->server->pool);
 	event_base_dispatch(start->base);
 	pool_watch_stop(watch);
+	/* Reloads that are under way are given up. */
+	exports_stop(&start->server->exports);
+	mainbox_close(start->server->mainbox);
 }
 
 /* Begin, say so, wait for the end. Negative: it has not begun. */
@@ -324,10 +328,17 @@ static int serve(struct server *s, struct event_base *base)
 {
 	struct event *term = evsignal_new(base, SIGTERM, on_signal, base);
 	struct event *intr = evsignal_new(base, SIGINT, on_signal, base);
-	struct event *hup = evsignal_new(base, SIGHUP, on_reload, s);
+	struct reloader *reloader = reloader_open(s);
+	struct event *hup = evsignal_new(base, SIGHUP, on_reload, reloader);
 	struct event *dog = watchdog(base);
 	struct start start = {.server = s, .base = base};
-	int error = term && intr && hup ? begin(&start) : -ENOMEM;
+	int error = -ENOMEM;
+
+	s->mainbox = mainbox_open(base);
+	if (term && intr && hup && reloader && s->mainbox)
+		error = begin(&start);
+	else
+		log_error("no memory for an event loop");
 
 	if (!error) {
 		event_add(term, NULL);
@@ -336,8 +347,11 @@ static int serve(struct server *s, struct event_base *base)
 		wait_for_end(&start);
 	}
 	listeners_close(s->listeners);
+	mainbox_close(s->mainbox);
 	control_socket_close(start.control);
+	reloader_close(reloader);
 	stop_workers(s);
+	mainbox_free(s->mainbox);
 	if (term)
 		event_free(term);
 	if (intr)

@@ -11,11 +11,11 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-#include "aside.h"
 #include "disks.h"
 #include "server-limits.h"
 #include "listener.h"
 #include "log.h"
+#include "mainbox.h"
 #include "secure.h"
 
 /* ------------------------------------------------ what stays until a restart */
@@ -230,46 +230,14 @@ static void tell_default(struct server *s, struct config_errors *errors)
 	export_put(&s->exports, e);
 }
 
-struct disks_work {
-	struct server *server;
-	const struct config *config;
-	struct disks_plan *plan;
-	struct config_errors *errors;
-	int result;
-};
-
-static void work_on_disks(void *arg)
-{
-	struct disks_work *w = arg;
-
-	w->result = disks_prepare(&w->server->exports, w->server->pool,
-				  w->config, w->plan, w->errors);
-}
-
-static void tell_life(void *arg)
-{
-	(void)arg;
-	if (sd_watchdog_enabled(0, NULL) > 0)
-		sd_notify(0, "WATCHDOG=1");
-}
-
-/* Taking the memory of a large fixed disk lasts long; the service manager is to
- * know that we live. */
-static int prepare_disks(struct server *s, const struct config *config,
-			 struct disks_plan *plan, struct config_errors *errors)
-{
-	struct disks_work work = {s, config, plan, errors, 0};
-
-	aside_run(work_on_disks, &work, tell_life, NULL);
-	return work.result;
-}
-
-/* Everything that can fail. */
+/* Everything that can fail besides; disks are ready, or were not to be had
+ * (`disks`). */
 static int prepare(struct server *s, const struct config *config,
-		   struct disks_plan *plan, struct config_errors *errors)
+		   struct disks_plan *plan, int disks,
+		   struct config_errors *errors)
 {
 	int error = listeners_prepare(s->listeners, config, errors);
-	int result = prepare_disks(s, config, plan, errors);
+	int result = disks;
 
 	if (!error && !result) {
 		result = exports_replace(&s->exports, plan->fresh, plan->count);
@@ -280,7 +248,6 @@ static int prepare(struct server *s, const struct config *config,
 	}
 	if (!error && !result)
 		return 0;
-	disks_undo(&s->exports, plan);
 	if (!error)
 		listeners_undo(s->listeners);
 	return error ? error : result;
@@ -301,11 +268,20 @@ static void exchange(struct server *s, struct config *config,
 	limits_apply(s);
 }
 
-static int change(struct server *s, struct config *config,
-		  struct reload_report *report)
-{
-	struct config_errors *lines = &report->changes;
+struct change {
+	struct server *server;
+	struct config *config;
+	struct reload_report *report;
 	struct disks_plan plan;
+	int disks; /* how that went */
+	int error;
+};
+
+static int change(struct change *c)
+{
+	struct config_errors *lines = &c->report->changes;
+	struct config *config = c->config;
+	struct server *s = c->server;
 	struct io_tls *tls = NULL;
 	struct export **old;
 	unsigned old_count;
@@ -313,12 +289,13 @@ static int change(struct server *s, struct config *config,
 
 	old = exports_all(&s->exports, &old_count);
 	if (!old && old_count > 0) {
-		config_error(&report->errors, "no memory for exports");
+		config_error(&c->report->errors, "no memory for exports");
 		return -ENOMEM;
 	}
-	error = secure_load(config, &tls, &report->errors);
+	error = secure_load(config, &tls, &c->report->errors);
 	if (!error) {
-		error = prepare(s, config, &plan, &report->errors);
+		error = prepare(s, config, &c->plan, c->disks,
+				&c->report->errors);
 		if (error)
 			io_tls_put(tls);
 	}
@@ -326,33 +303,57 @@ static int change(struct server *s, struct config *config,
 		if (tls && s->tls && !io_tls_same(tls, s->tls))
 			config_error(lines, "tls: the files are others now; "
 					    "new clients meet them");
-		tell_exports(old, old_count, &plan, lines);
-		disks_changes(&plan, lines);
-		disks_differences(&plan, config, lines);
+		tell_exports(old, old_count, &c->plan, lines);
+		disks_changes(&c->plan, lines);
+		disks_differences(&c->plan, config, lines);
 		tell_limits(s->config, config, lines);
 		listeners_commit(s->listeners, tell_listener, lines);
 		exchange(s, config, lines);
 		secure_exchange(s, tls);
-		disks_keep(&s->exports, &plan);
+		disks_keep(&s->exports, &c->plan);
 	}
 	exports_free(&s->exports, old, old_count);
 	return error;
 }
 
+static void change_on_main(void *arg)
+{
+	struct change *c = arg;
+
+	c->error = change(c);
+}
+
+/* Disks first, which may take long; then all the rest at once, where nobody looks at
+ * the configuration meanwhile. */
+static int apply(struct change *c)
+{
+	struct server *s = c->server;
+	struct config_errors *errors = &c->report->errors;
+
+	pthread_mutex_lock(&s->change_lock);
+	c->disks = disks_prepare(&s->exports, s->pool, c->config, &c->plan,
+				 errors);
+	if (!mainbox_run(s->mainbox, change_on_main, c)) {
+		config_error(errors, "the daemon stops");
+		c->error = -ECANCELED;
+	}
+	if (c->error)
+		disks_undo(&s->exports, &c->plan);
+	pthread_mutex_unlock(&s->change_lock);
+	return c->error;
+}
+
 int server_reload(struct server *server, struct reload_report *report)
 {
 	struct config config;
-	int error;
+	struct change c = {server, &config, report, {0}, 0, 0};
 
 	memset(report, 0, sizeof(*report));
-	error = config_load(server->sources, &config, &report->errors);
-	if (!error) {
-		pthread_mutex_lock(&server->change_lock);
-		error = change(server, &config, report);
-		pthread_mutex_unlock(&server->change_lock);
-	}
+	c.error = config_load(server->sources, &config, &report->errors);
+	if (!c.error)
+		c.error = apply(&c);
 	config_free(&config);
-	return error;
+	return c.error;
 }
 
 void reload_report_free(struct reload_report *report)
@@ -408,10 +409,83 @@ int server_reload_told(struct server *server, struct reload_report *report)
 	return error;
 }
 
-void server_reload_logged(struct server *server)
+struct reloader {
+	struct server *server;
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool begun; /* the thread is to be joined; the main thread's */
+	/* Guarded by lock. */
+	bool runs;  /* the thread has more to do */
+	bool again; /* asked for once more meanwhile */
+};
+
+static bool once_more(struct reloader *r)
 {
+	bool again;
+
+	pthread_mutex_lock(&r->lock);
+	again = r->again;
+	r->again = false;
+	r->runs = again;
+	pthread_mutex_unlock(&r->lock);
+	return again;
+}
+
+static void *reload(void *arg)
+{
+	struct reloader *r = arg;
 	struct reload_report report;
 
-	server_reload_told(server, &report);
-	reload_report_free(&report);
+	do {
+		server_reload_told(r->server, &report);
+		reload_report_free(&report);
+	} while (once_more(r));
+	return NULL;
+}
+
+struct reloader *reloader_open(struct server *server)
+{
+	struct reloader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->server = server;
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void reloader_run(struct reloader *r)
+{
+	bool runs;
+	int error;
+
+	pthread_mutex_lock(&r->lock);
+	runs = r->runs;
+	r->again = runs;
+	r->runs = true;
+	pthread_mutex_unlock(&r->lock);
+	if (runs)
+		return;
+	if (r->begun)
+		pthread_join(r->thread, NULL);
+	error = pthread_create(&r->thread, NULL, reload, r);
+	r->begun = !error;
+	if (!error)
+		return;
+	r->runs = false;
+	log_error("reload: cannot start a thread: %s; nothing was changed",
+		  strerror(error));
+}
+
+void reloader_close(struct reloader *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->again = false;
+	pthread_mutex_unlock(&r->lock);
+	if (r->begun)
+		pthread_join(r->thread, NULL);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
 }

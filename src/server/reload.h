@@ -14,16 +14,22 @@ struct reload_report {
 				       * after a restart */
 };
 
-/* Main thread. 0: done, report says what is different now (no lines: nothing
- * is). Negative: nothing was changed, report says why. The report is made anew,
- * and freed by reload_report_free() in any case. */
+/* Any thread but the main one, without locks; the main thread does its part of it and
+ * is not held up. 0: done, report says what is different now (no lines: nothing is).
+ * Negative: nothing was changed, report says why. The report is made anew, and freed
+ * by reload_report_free() in any case. */
 int server_reload(struct server *server, struct reload_report *report);
 void reload_report_free(struct reload_report *report);
 
 /* The same with the report in the log too, and told to the service manager. */
 int server_reload_told(struct server *server, struct reload_report *report);
 
-/* The same for SIGHUP: nobody else wants the report. */
-void server_reload_logged(struct server *server);
+/* The same for SIGHUP, on a thread of its own, once more if it is asked for while it
+ * is under way. The main thread's. NULL: no memory. */
+struct reloader *reloader_open(struct server *server);
+void reloader_run(struct reloader *reloader);
+
+/* Wait until it is through; after mainbox_close(). NULL is fine. */
+void reloader_close(struct reloader *reloader);
 
 #endif

@@ -28,6 +28,7 @@ struct server_limits {
 
 struct listeners;
 struct io_tls;
+struct mainbox;
 
 struct server {
 	/* What is served now. A reload exchanges what is in there: the main
@@ -49,6 +50,7 @@ struct server {
 
 	/* Fixed before workers start. */
 	uint64_t began; /* msec, of now_msec() */
+	struct mainbox *mainbox;
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;
