@@ -21,6 +21,8 @@ if [ -e /sys/devices/system/node/has_memory ]; then
 	refused 'numa=1000: there is no such node' \
 		1M memory=64M numa=1000 "pool=$pool"
 fi
+# A test that sets some aside has this lock.
+exec {pages}</proc/sys/vm/nr_hugepages && flock "$pages"
 set_aside=/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages
 if [ "$(cat "$set_aside" 2>/dev/null)" = 0 ]; then
 	refused 'hugepages=2M: .*0 are free.*vm.nr_hugepages' \

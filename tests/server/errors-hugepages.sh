@@ -13,6 +13,8 @@ wrong 1 "$pool: hugepages=2M needs .* on a hugetlbfs" -l "unix:$tmp/s" \
 	-o hugepages=2M -m 64M -p "$pool" 1M
 [ ! -e "$pool" ] || fail "a folder was left behind"
 
+# A test that sets some aside has this lock.
+exec {pages}</proc/sys/vm/nr_hugepages && flock "$pages"
 set_aside=/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages
 if [ "$(cat "$set_aside" 2>/dev/null)" = 0 ]; then
 	for size in 64M auto; do

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -411,6 +412,9 @@ int main(void)
 		puts("huge pages cannot be set aside by us");
 		return 77;
 	}
+	/* Others who look at these wait. */
+	CHECK(flock(open(PAGES, O_RDONLY | O_CLOEXEC), LOCK_EX) == 0);
+	get(PAGES, pages_before, sizeof(pages_before));
 	get(SHMEM, shmem_before, sizeof(shmem_before));
 	/* Whatever becomes of it, the system is as it was afterwards. */
 	fflush(NULL);
