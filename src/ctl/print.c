@@ -103,6 +103,25 @@ static int print_disk(const struct json_t *disk)
 	return pairs_print(disk, columns);
 }
 
+/* Each disk below what it was made of. */
+static int print_lineage(const struct json_t *lineage)
+{
+	static const struct column columns[] = {
+		{"name", "LINEAGE", COLUMN_TREE},
+		{"size", "SIZE", COLUMN_SIZE},
+		{"held", "HELD", COLUMN_SIZE},
+		{"own", "OWN", COLUMN_SIZE},
+		{"shared", "SHARED", COLUMN_SIZE},
+		{"kind", "KIND", COLUMN_TEXT},
+		END,
+	};
+
+	if (control_count(lineage) == 0)
+		return 0;
+	putchar('\n');
+	return table_print(lineage, columns);
+}
+
 static int print_pool(const struct json_t *pool)
 {
 	static const struct column columns[] = {
@@ -179,8 +198,11 @@ int print_show(struct json_t *result)
 
 	if (config)
 		return print_config(config);
-	if (control_member(result, "disk"))
-		return print_disk(control_member(result, "disk"));
+	if (control_member(result, "disk")) {
+		error = print_disk(control_member(result, "disk"));
+		return error ? error
+			     : print_lineage(control_member(result, "lineage"));
+	}
 	error = print_server(control_member(result, "server"));
 	putchar('\n');
 	if (!error)
@@ -188,6 +210,8 @@ int print_show(struct json_t *result)
 	putchar('\n');
 	if (!error)
 		error = print_keys(control_member(result, "keys"));
+	if (!error)
+		error = print_lineage(control_member(result, "lineage"));
 	return error;
 }
 

@@ -83,6 +83,21 @@ static char *name_text(const char *form)
 	return text;
 }
 
+/* Deeper ones are set in no further: they would leave the screen. */
+#define TREE_DEPTH 24
+
+static char *tree_text(const char *form, uint64_t depth)
+{
+	CLEANUP_FREE char *name = name_text(form);
+	char *text;
+
+	if (!name ||
+	    asprintf(&text, "%*s%s", (int)(2 * min_u64(depth, TREE_DEPTH)), "",
+		     name) < 0)
+		return NULL;
+	return text;
+}
+
 char *cell_text(const struct json_t *object, const struct column *column)
 {
 	CLEANUP_FREE char *text = NULL;
@@ -93,6 +108,8 @@ char *cell_text(const struct json_t *object, const struct column *column)
 		return strdup("-");
 	if (column->kind == COLUMN_NAME && string)
 		return name_text(string);
+	if (column->kind == COLUMN_TREE && string)
+		return tree_text(string, control_number(object, "depth"));
 	if (column->kind == COLUMN_SIZE) {
 		human_size(control_number(object, column->key), buf);
 		return strdup(buf);

@@ -10,6 +10,7 @@
 
 enum column_kind {
 	COLUMN_NAME,  /* bytes in the form of control_name_write() */
+	COLUMN_TREE,  /* the same, set in by its member "depth" */
 	COLUMN_SIZE,  /* bytes, written as 1.5G */
 	COLUMN_COUNT, /* a number as it is */
 	COLUMN_TEXT,  /* words of the server's, or whatever is there */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See bitmaps.h. A snapshot that was selected is held: it may be deleted
- * meanwhile, and goes with the last connection that compares with it. */
+/* See bitmaps.h. Who may open a snapshot may compare with it. One that was
+ * selected is held: it may be deleted meanwhile, and goes with the last connection
+ * that compares with it. */
 #include "bitmaps.h"
 
 #include <errno.h>
@@ -8,14 +9,25 @@
 #include "handshake.h"
 #include "stream.h"
 
+static struct exports *exports_of(struct conn *c)
+{
+	return &c->worker->server->exports;
+}
+
+static void let_go(struct conn *c, unsigned i)
+{
+	export_put(exports_of(c), c->bases[i]);
+	c->bases[i] = NULL;
+}
+
 void bitmaps_drop(struct conn *c)
 {
 	unsigned i;
 
-	for (i = 0; i < PROTO_CONTEXTS_MAX; i++) {
-		ram_disk_put(c->bases[i]);
-		c->bases[i] = NULL;
-	}
+	for (i = 0; i < PROTO_CONTEXTS_MAX; i++)
+		let_go(c, i);
+	export_put(exports_of(c), c->told);
+	c->told = NULL;
 }
 
 void bitmaps_agreed(struct conn *c)
@@ -23,71 +35,85 @@ void bitmaps_agreed(struct conn *c)
 	unsigned i;
 
 	for (i = 0; i < PROTO_CONTEXTS_MAX; i++) {
-		if (i < c->terms.context_count &&
-		    c->terms.contexts[i].kind == PROTO_BITMAP)
-			continue;
-		ram_disk_put(c->bases[i]);
-		c->bases[i] = NULL;
+		if (i >= c->terms.context_count ||
+		    c->terms.contexts[i].kind != PROTO_BITMAP)
+			let_go(c, i);
 	}
 }
 
-/* Offer one to the codec, which may select it. Takes the handle over. 1: there is
- * no room for it yet, offer it again. */
-static int offer(struct conn *c, struct ram_disk *snapshot, const char *name)
+struct ram_disk *bitmaps_base(const struct conn *c, unsigned context)
 {
-	int result, error = 0;
+	return c->bases[context] ? c->bases[context]->disk : NULL;
+}
 
-	while (!error && (result = proto_handshake_bitmap(c->handshake,
-							  name)) == -EAGAIN) {
+/* Is it a snapshot that the disk may be compared with? */
+static bool fits(const struct conn *c, const struct export *e,
+		 const struct ram_disk *disk)
+{
+	return ram_disk_readonly(e->disk) && e->disk != disk &&
+	       ram_disk_related(e->disk, disk) &&
+	       export_access(e, &c->identity) != ACCESS_NONE;
+}
+
+/* Offer one to the codec, which may select it. 1: there is no room for it yet,
+ * offer it again. */
+static int offer(struct conn *c, struct export *e)
+{
+	unsigned i;
+	int result;
+
+	while ((result = proto_handshake_bitmap(c->handshake, e->name)) ==
+	       -EAGAIN) {
 		c->wants_room = conn_full(c);
-		error = c->wants_room ? 1 : handshake_queue(c);
+		if (c->wants_room)
+			return 1;
+		if (handshake_queue(c))
+			return -1;
 	}
-	if (error || result <= 0) {
-		ram_disk_put(snapshot);
-		return error;
-	}
+	if (result <= 0)
+		return 0;
 	/* What an earlier option has selected is void. */
-	if (!c->bases_chosen)
-		bitmaps_drop(c);
+	for (i = 0; i < PROTO_CONTEXTS_MAX && !c->bases_chosen; i++)
+		let_go(c, i);
 	c->bases_chosen = true;
-	ram_disk_put(c->bases[result - 1]);
-	c->bases[result - 1] = snapshot;
+	let_go(c, result - 1);
+	atomic_fetch_add(&e->refs, 1);
+	c->bases[result - 1] = e;
 	return 0;
 }
 
-static int offer_all(struct conn *c, struct ram_disk *disk)
+/* c->told is the next one to be offered. */
+static int offer_all(struct conn *c, const struct ram_disk *disk)
 {
-	uint64_t at = c->bases_at;
-	struct ram_disk_info info;
-	struct ram_disk *snapshot;
-	int error = 0;
+	struct exports *exports = exports_of(c);
+	int error;
 
-	while (!error && ram_disk_next_snapshot(disk, &at, &snapshot) == 0) {
-		ram_disk_info(snapshot, NULL, 0, &info);
-		error = offer(c, snapshot, info.name);
-		if (!error)
-			c->bases_at = at;
+	if (!c->told)
+		c->told = exports_next(exports, NULL, &c->bases_at);
+	while (c->told) {
+		error = fits(c, c->told, disk) ? offer(c, c->told) : 0;
+		if (error)
+			return error;
+		c->told = exports_next(exports, c->told, &c->bases_at);
 	}
-	return error;
+	return 0;
 }
 
 /* Those that were asked for by name: there may be thousands of others. */
-static int offer_named(struct conn *c, struct ram_disk *disk)
+static int offer_named(struct conn *c, const struct ram_disk *disk)
 {
+	struct exports *exports = exports_of(c);
 	char name[PROTO_NAME_MAX + 1];
-	uint32_t at = (uint32_t)c->bases_at;
-	struct ram_disk *snapshot;
+	uint32_t at = c->bases_at;
+	struct export *e;
 	int error = 0;
 
 	while (!error &&
 	       proto_handshake_bitmap_asked(c->handshake, &at, name)) {
-		if (ram_disk_open(c->worker->server->pool, name, &snapshot))
-			continue;
-		if (ram_disk_readonly(snapshot) && snapshot != disk &&
-		    ram_disk_related(snapshot, disk))
-			error = offer(c, snapshot, name);
-		else
-			ram_disk_put(snapshot);
+		e = exports_get(exports, name);
+		if (e && fits(c, e, disk))
+			error = offer(c, e);
+		export_put(exports, e);
 		if (!error)
 			c->bases_at = at;
 	}
@@ -96,21 +122,21 @@ static int offer_named(struct conn *c, struct ram_disk *disk)
 
 int bitmaps_answer(struct conn *c)
 {
-	struct exports *exports = &c->worker->server->exports;
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
-	struct export *e = exports_get(exports, l->name);
+	struct export *e = exports_get(exports_of(c), l->name);
 	int error = 0;
 
 	if (e && proto_handshake_bitmaps_all(c->handshake))
 		error = offer_all(c, e->disk);
 	else if (e)
 		error = offer_named(c, e->disk);
-	export_put(exports, e);
-	if (error > 0)
-		return 0; /* goes on when there is room */
+	export_put(exports_of(c), e);
+	if (error)
+		return error > 0 ? 0 : -1; /* goes on when there is room */
+	export_put(exports_of(c), c->told);
+	c->told = NULL;
 	c->bases_at = 0;
 	c->bases_chosen = false;
-	if (!error)
-		proto_handshake_bitmaps_end(c->handshake);
-	return error;
+	proto_handshake_bitmaps_end(c->handshake);
+	return 0;
 }

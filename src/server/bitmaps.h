@@ -14,6 +14,10 @@ int bitmaps_answer(struct conn *c);
 /* The terms are agreed: only the snapshots that they name are held. */
 void bitmaps_agreed(struct conn *c);
 
+/* The snapshot that a context of the terms compares with; NULL: it compares with
+ * none. */
+struct ram_disk *bitmaps_base(const struct conn *c, unsigned context);
+
 /* No snapshot is held any more. */
 void bitmaps_drop(struct conn *c);
 

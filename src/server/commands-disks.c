@@ -179,56 +179,6 @@ static int publish(struct call *call, struct ram_disk *disk,
 
 /* --------------------------------------------------------- create, clone */
 
-/* Memory of a disk that is guaranteed some. */
-static bool taking(void *arg, uint64_t done, uint64_t all)
-{
-	call_progress(arg, "MiB of memory", done >> 20, all >> 20);
-	return call_cancelled(arg);
-}
-
-static int create(struct call *call, const struct config_export *e)
-{
-	struct ram_disk_spec spec = {
-		.name = e->name,
-		.size = e->size,
-		.fixed = e->fixed,
-		.quota = e->quota,
-		.guarantee = e->guarantee,
-		.state = RAM_MAKING,
-		.progress = taking,
-		.arg = call,
-	};
-	struct ram_disk *disk;
-	int error;
-
-	if (e->size == 0)
-		return call_fail(call, "usage",
-				 "create %s: how large? As in size=16G",
-				 shown(e->name));
-	/* Nobody sees it before it is published, so others need not wait while
-	 * it gets its memory. */
-	error = ram_disk_create(call->server->pool, &spec, &disk);
-	if (error)
-		return fail_made(call, e->name, error);
-	pthread_mutex_lock(&call->server->change_lock);
-	error = publish(call, disk, e);
-	pthread_mutex_unlock(&call->server->change_lock);
-	return error;
-}
-
-int command_create(struct call *call)
-{
-	CLEANUP_FREE char *name = call_name(call, "name");
-	struct config_export e;
-	int error;
-
-	if (!name || read_settings(call, name, &e))
-		return -1;
-	error = create(call, &e);
-	config_export_free(&e);
-	return error;
-}
-
 /* Whether "keys" have that one. */
 static bool has_key(struct call *call, const char *key)
 {
@@ -275,6 +225,24 @@ static int inherit(struct call *call, struct ram_disk *source, const char *from,
 	return error;
 }
 
+/* A clone that is to have another size, or it is taken away. */
+static int size_clone(struct call *call, struct ram_disk *disk,
+		      const struct config_export *e)
+{
+	int error = e->size > 0 ? ram_disk_resize(disk, e->size) : 0;
+
+	if (!error)
+		return 0;
+	ram_disk_delete(disk);
+	ram_disk_put(disk);
+	if (error == -EBUSY)
+		return call_fail(call, "in-use",
+				 "%s: %s has data behind %" PRIu64
+				 " bytes; a clone of it can only be larger",
+				 shown(e->name), shown(e->clone), e->size);
+	return fail_made(call, e->name, error);
+}
+
 /* A copy of `from`, exported. flags: of ram_disk_clone(). */
 static int make_clone(struct call *call, const char *from,
 		      struct config_export *e, unsigned flags)
@@ -297,7 +265,66 @@ static int make_clone(struct call *call, const char *from,
 	}
 	error = ram_disk_clone(source, &spec, flags, &disk);
 	ram_disk_put(source);
-	return error ? fail_made(call, e->name, error) : publish(call, disk, e);
+	if (error)
+		return fail_made(call, e->name, error);
+	return size_clone(call, disk, e) ? -1 : publish(call, disk, e);
+}
+
+/* Memory of a disk that is guaranteed some. */
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of memory", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
+static int create(struct call *call, struct config_export *e)
+{
+	struct ram_disk_spec spec = {
+		.name = e->name,
+		.size = e->size,
+		.fixed = e->fixed,
+		.quota = e->quota,
+		.guarantee = e->guarantee,
+		.state = RAM_MAKING,
+		.progress = taking,
+		.arg = call,
+	};
+	struct ram_disk *disk;
+	int error;
+
+	if (e->clone) {
+		pthread_mutex_lock(&call->server->change_lock);
+		error = make_clone(call, e->clone, e, 0);
+		pthread_mutex_unlock(&call->server->change_lock);
+		return error;
+	}
+	if (e->size == 0)
+		return call_fail(call, "usage",
+				 "create %s: how large? As in size=16G, or of "
+				 "which disk is it a copy? As in clone=NAME",
+				 shown(e->name));
+	/* Nobody sees it before it is published, so others need not wait while
+	 * it gets its memory. */
+	error = ram_disk_create(call->server->pool, &spec, &disk);
+	if (error)
+		return fail_made(call, e->name, error);
+	pthread_mutex_lock(&call->server->change_lock);
+	error = publish(call, disk, e);
+	pthread_mutex_unlock(&call->server->change_lock);
+	return error;
+}
+
+int command_create(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	struct config_export e;
+	int error;
+
+	if (!name || read_settings(call, name, &e))
+		return -1;
+	error = create(call, &e);
+	config_export_free(&e);
+	return error;
 }
 
 int command_clone(struct call *call)
@@ -309,7 +336,12 @@ int command_clone(struct call *call)
 
 	if (!to || read_settings(call, to, &e))
 		return -1;
-	if (e.size > 0) {
+	if (e.clone) {
+		call_fail(call, "usage",
+			  "clone %s: of which disk stands before its name; "
+			  "leave clone= out",
+			  shown(to));
+	} else if (e.size > 0) {
 		call_fail(call, "usage",
 			  "clone %s: a clone has the size of what it is made "
 			  "of; resize it afterwards",
@@ -356,7 +388,13 @@ static int snapshot(struct call *call, const char *name, const char *as)
 	if (read_settings(call, as, &e))
 		return -1;
 	e.readonly = true;
-	if (e.size > 0 || e.alloc_asked || e.quota > 0 || e.guarantee > 0)
+	if (e.clone)
+		error = call_fail(
+			call, "usage",
+			"snapshot %s: of which disk stands before its "
+			"name; leave clone= out",
+			shown(as));
+	else if (e.size > 0 || e.alloc_asked || e.quota > 0 || e.guarantee > 0)
 		error = call_fail(call, "usage",
 				  "snapshot %s: it never changes, so it has "
 				  "no size, alloc, quota or guarantee",

@@ -108,30 +108,28 @@ static const char *uuid_text(const uint8_t u[16], char buf[37])
 	return buf;
 }
 
-static void put_uuids(struct call *call, const struct ram_disk_info *info)
+static int put_uuids(struct call *call, const struct ram_disk_info *info)
 {
 	static const uint8_t none[16];
 	struct control_writer *w = &call->out;
-	struct ram_disk_info parent;
-	struct ram_disk *disk;
-	uint64_t cursor = 0;
+	struct family *family;
+	const char *name;
 	char buf[37];
 
 	control_put_text(w, "uuid", uuid_text(info->uuid, buf));
 	control_put_number(w, "generation", info->generation);
 	control_put_text(w, "origin", uuid_text(info->origin, buf));
 	if (memcmp(info->parent, none, sizeof(none)) == 0)
-		return;
+		return 0;
 	control_put_text(w, "parent", uuid_text(info->parent, buf));
-	while (ram_disk_next(call->server->pool, &cursor, &disk) == 0) {
-		ram_disk_info(disk, NULL, 0, &parent);
-		ram_disk_put(disk);
-		if (memcmp(parent.uuid, info->parent, 16) != 0)
-			continue;
-		control_put_name(w, "parent-name", parent.name,
-				 strlen(parent.name));
-		return;
-	}
+	family = family_new(call);
+	if (!family)
+		return call_no_memory(call);
+	name = family_name(family, info->parent);
+	if (name)
+		control_put_name(w, "parent-name", name, strlen(name));
+	family_free(family);
+	return 0;
 }
 
 /* Who may open it; of one that is not exported: as it was when it was. */
@@ -148,8 +146,8 @@ static void put_rules(struct control_writer *w, const struct export *e,
 	control_put_text(w, "writers-policy", many ? "many" : "host");
 }
 
-static void put_disk(struct call *call, const struct ram_disk *disk,
-		     const struct ram_disk_info *info, const struct export *e)
+static int put_disk(struct call *call, const struct ram_disk *disk,
+		    const struct ram_disk_info *info, const struct export *e)
 {
 	struct exports *exports = &call->server->exports;
 	struct control_writer *w = &call->out;
@@ -182,8 +180,10 @@ static void put_disk(struct call *call, const struct ram_disk *disk,
 			 (e ? e->by_command : note.by_command)
 				 ? "command"
 				 : "configuration");
-	put_uuids(call, info);
+	if (put_uuids(call, info))
+		return -1;
 	control_close(w, '}');
+	return put_lineage(call, info->origin);
 }
 
 /* Its section as the configuration has it. 0 and *text NULL: it has none. */
@@ -232,10 +232,21 @@ static char *commented(char *text, const char *why)
 	return result;
 }
 
-/* What a section would have to say for the disk to be as it is; a comment where
- * that would not be true, or not be safe. */
-static char *section_of(const struct ram_disk_info *info)
+/* Whether it can stand behind a = as it is. */
+static bool is_plain(const char *name)
 {
+	size_t len = strlen(name);
+
+	return !strchr(" \t\"", name[0]) && !strchr(" \t", name[len - 1]);
+}
+
+/* What a section would have to say for the disk to be as it is, or, when the
+ * pool is gone, as it was made; a comment where
+ * that would not be true, or not be safe. */
+static char *section_of(const struct family *family,
+			const struct ram_disk_info *info)
+{
+	const char *parent = family_name(family, info->parent);
 	struct note note;
 	struct config_export e;
 	char *text;
@@ -243,6 +254,8 @@ static char *section_of(const struct ram_disk_info *info)
 	note_read(info->note, info->note_len, &note);
 	note_settings(&note, &e);
 	e.name = (char *)info->name;
+	if (parent && is_plain(parent))
+		e.clone = (char *)parent;
 	/* A snapshot has the size that it has. */
 	e.size = info->readonly ? 0 : info->size;
 	e.quota = info->quota;
@@ -258,14 +271,28 @@ static char *section_of(const struct ram_disk_info *info)
 			      : text;
 }
 
+/* The section of a disk, which the caller frees. -ENOMEM; 0 and NULL: its name
+ * cannot stand in a file. */
+static int section(struct server *s, const struct family *family,
+		   const struct ram_disk_info *info, char **text)
+{
+	int error = configured_section(s, info->name, text);
+
+	if (!error && !*text)
+		*text = section_of(family, info);
+	return error;
+}
+
 static int show_config(struct call *call, const struct ram_disk_info *info)
 {
+	struct family *family = family_new(call);
 	CLEANUP_FREE char *text = NULL;
+	int error = family ? section(call->server, family, info, &text)
+			   : -ENOMEM;
 
-	if (configured_section(call->server, info->name, &text))
+	family_free(family);
+	if (error)
 		return call_no_memory(call);
-	if (!text)
-		text = section_of(info);
 	if (!text)
 		return call_fail(call, "failed",
 				 "%s: this name cannot stand in a file",
@@ -280,6 +307,7 @@ static int show_disk(struct call *call, const char *name)
 	struct ram_disk_info info;
 	struct ram_disk *disk;
 	struct export *e;
+	int error;
 
 	if (ram_disk_open(call->server->pool, name, &disk))
 		return call_fail(call, "not-found", "%s: there is no such disk",
@@ -290,10 +318,10 @@ static int show_disk(struct call *call, const char *name)
 		return show_config(call, &info);
 	}
 	e = exports_get(&call->server->exports, name);
-	put_disk(call, disk, &info, e);
+	error = put_disk(call, disk, &info, e);
 	export_put(&call->server->exports, e);
 	ram_disk_put(disk);
-	return 0;
+	return error;
 }
 
 /* ------------------------------------------------------------ the server */
@@ -343,37 +371,43 @@ static void put_keys(struct call *call, enum config_section section)
 	}
 }
 
-/* All exports of the configuration, as it has them. */
-static int show_all_config(struct call *call)
+/* The sections of all disks into one text. */
+static int write_sections(struct server *s, const struct family *family,
+			  FILE *file)
 {
-	struct server *s = call->server;
-	struct control_writer *w = &call->out;
 	struct ram_disk_info info;
 	struct ram_disk *disk;
 	uint64_t cursor = 0;
-	size_t len = 0;
-	FILE *file;
-	char *all = NULL, *text;
 	int error = 0;
+	char *text;
 
-	file = open_memstream(&all, &len);
-	if (!file)
-		return call_no_memory(call);
 	while (!error && ram_disk_next(s->pool, &cursor, &disk) == 0) {
 		ram_disk_info(disk, NULL, 0, &info);
 		ram_disk_put(disk);
-		error = configured_section(s, info.name, &text);
-		if (!error && !text)
-			text = section_of(&info);
+		error = section(s, family, &info, &text);
 		if (text)
 			fprintf(file, "%s%s", ftell(file) > 0 ? "\n" : "",
 				text);
 		free(text);
 	}
-	if (fclose(file) != 0 || error)
+	return error;
+}
+
+static int show_all_config(struct call *call)
+{
+	struct family *family = family_new(call);
+	size_t len = 0;
+	char *all = NULL;
+	FILE *file = open_memstream(&all, &len);
+	int error = -ENOMEM;
+
+	if (file && family)
+		error = write_sections(call->server, family, file);
+	if ((file && fclose(file) != 0) || error)
 		error = call_no_memory(call);
 	else
-		control_put_name(w, "config", all, len);
+		control_put_name(&call->out, "config", all, len);
+	family_free(family);
 	free(all);
 	return error;
 }
@@ -404,7 +438,7 @@ static int show_server(struct call *call)
 	put_keys(call, CONFIG_POOL);
 	pthread_mutex_unlock(&s->config_lock);
 	control_close(w, ']');
-	return 0;
+	return put_lineage(call, NULL);
 }
 
 int command_show(struct call *call)

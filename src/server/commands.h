@@ -109,4 +109,14 @@ int command_check(struct call *call);
 /* The pool's usage as a member of the result. */
 void put_pool(struct call *call);
 
+/* Disks of one origin (16 bytes), or all (NULL), as a member: each one behind
+ * what it was made of. Outside every epoch. 0, or the call has failed. */
+int put_lineage(struct call *call, const uint8_t *origin);
+
+/* The names of all disks as they are now, by uuid. NULL: no memory. */
+struct family;
+struct family *family_new(struct call *call);
+const char *family_name(const struct family *f, const uint8_t uuid[16]);
+void family_free(struct family *f); /* NULL is fine */
+
 #endif

@@ -117,6 +117,13 @@ int config_export_check(const struct config_export *e,
 	char name[CONFIG_SHORT];
 
 	config_short(e->name, name, sizeof(name));
+	if (e->clone && strcmp(e->clone, e->name) == 0) {
+		config_error(errors,
+			     "%s: export \"%s\": cannot be a clone of itself; "
+			     "name another disk",
+			     e->where, name);
+		return -EINVAL;
+	}
 	if (e->quota > 0 && e->guarantee > e->quota) {
 		config_error(errors,
 			     "%s: export \"%s\": its guarantee is larger than "
@@ -146,7 +153,8 @@ int config_export_copy(struct config_export *to,
 	to->text_count = 0;
 	to->name = strdup(from->name);
 	to->where = strdup(from->where);
-	if (!to->name || !to->where)
+	to->clone = from->clone ? strdup(from->clone) : NULL;
+	if (!to->name || !to->where || (from->clone && !to->clone))
 		goto fail;
 	if (from->allow && !(to->allow = strdup(from->allow)))
 		goto fail;
@@ -171,6 +179,7 @@ void config_export_free(struct config_export *e)
 	free(e->name);
 	free(e->where);
 	free(e->allow);
+	free(e->clone);
 	memset(e, 0, sizeof(*e));
 }
 

@@ -82,6 +82,8 @@ static const struct config_key keys[] = {
 
 	{CONFIG_EXPORT, "size", CONFIG_SIZE, EXPORT_AT(size), 1, RAM_DISK_MAX,
 	 NULL, {0}, "how large the disk is"},
+	{CONFIG_EXPORT, "clone", CONFIG_NAME, EXPORT_AT(clone), 0, 0,
+	 NULL, {0}, "the disk of which a new one is a copy"},
 	{CONFIG_EXPORT, "alloc", CONFIG_CHOICE, EXPORT_AT(fixed), 0, 0,
 	 "thin", {"thin", "fixed"},
 	 "thin: memory as written; fixed: all at once"},

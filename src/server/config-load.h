@@ -19,6 +19,11 @@ char *config_short(const char *text, char *buf, size_t size);
 /* How many mistakes there have been. */
 unsigned config_errors_total(const struct config_errors *errors);
 
+/* Whether exports are clones of one another in a circle; each circle is told
+ * once. 0, -EINVAL, -ENOMEM (not told). */
+int config_check_clones(const struct config *config,
+			struct config_errors *errors);
+
 /* Set a key by its name; what is wrong is told. 0, -EINVAL, -ENOMEM. */
 int config_key_set(enum config_section section, void *holder, const char *where,
 		   const char *key, const char *value,

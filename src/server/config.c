@@ -535,6 +535,8 @@ static void check_exports(struct loader *l)
 		else
 			first = e;
 	}
+	if (config_check_clones(l->config, l->errors) == -ENOMEM)
+		config_error(l->errors, "no memory for a configuration");
 }
 
 int config_load(const struct config_sources *sources, struct config *config,

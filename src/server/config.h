@@ -4,6 +4,7 @@
 #ifndef NBDRAM_SERVER_CONFIG_H
 #define NBDRAM_SERVER_CONFIG_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct config_export {
 	bool many_writers;
 	char *allow;	  /* who may open it, see access.h; NULL: everybody */
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
+	char *clone;	  /* the disk that a new one is a copy of; NULL: none */
 	unsigned seen_turn, seen_line; /* config_load()'s own */
 	/* Of a template: all its keys as text, see config-keys.h. */
 	struct config_text *texts;
@@ -83,6 +85,12 @@ struct config_sources {
 int config_load(const struct config_sources *sources, struct config *config,
 		struct config_errors *errors);
 void config_free(struct config *config);
+
+/* For each export the place of that one of which it is a clone; CONFIG_NO_PARENT
+ * where that is not in config->exports, or there is none. To be freed; NULL: no
+ * memory. From one to the next, none comes back to itself. */
+#define CONFIG_NO_PARENT UINT_MAX
+unsigned *config_parents(const struct config *config);
 
 /* A list of mistakes, a line each, without a newline. Begin with all zero. */
 struct config_errors {

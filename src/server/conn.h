@@ -89,16 +89,17 @@ struct conn {
 	struct proto_terms terms;
 	struct export *export; /* counted; NULL before it has asked for one */
 	/* By the index of its context: the snapshot that a bitmap compares
-	 * with; a handle of ours. */
-	struct ram_disk *bases[PROTO_CONTEXTS_MAX];
-	uint64_t bases_at;	 /* how far the list of them has been told */
-	bool bases_chosen;	 /* ... and one was selected in answer to it */
-	bool entered;		 /* ... and one of its places is taken */
-	bool writes;		 /* ... to write */
-	bool wants_place;	 /* ... or none is free just now */
-	bool wants_room;	 /* in out, for the next answers to options */
-	struct export *listed;	 /* of LIST: to be told next; counted */
-	unsigned list_at;	 /* exports_next()'s */
+	 * with; counted. */
+	struct export *bases[PROTO_CONTEXTS_MAX];
+	unsigned bases_at;     /* how far the list of them has been told, ... */
+	struct export *told;   /* ... with this one last; counted */
+	bool bases_chosen;     /* one was selected in answer to it */
+	bool entered;	       /* ... and one of its places is taken */
+	bool writes;	       /* ... to write */
+	bool wants_place;      /* ... or none is free just now */
+	bool wants_room;       /* in out, for the next answers to options */
+	struct export *listed; /* of LIST: to be told next; counted */
+	unsigned list_at;      /* exports_next()'s */
 	uint64_t wants_place_by; /* msec: then it is told so */
 
 	struct proto_request request; /* of PAYLOAD and DISCARD */

@@ -6,12 +6,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "disk-make.h"
 #include "log.h"
-
-/* How often a long start says how far it is. */
-#define TELL_SECONDS 2
 
 /* What was done to one disk. */
 struct disks_step {
@@ -26,44 +23,6 @@ struct disks_step {
 };
 
 /* --------------------------------------------------------------- one disk */
-
-/* A disk that is there already is given as it is, or with another size. */
-static int take(struct exports *exports, struct ram_disk *disk,
-		const struct config_export *o, struct config_errors *errors)
-{
-	uint64_t now = ram_disk_size(disk);
-	unsigned clients;
-	int error;
-
-	if (o->size == 0 || o->size == now)
-		return 0;
-	error = o->size < now ? exports_cut(exports, disk, o->size, &clients)
-			      : ram_disk_resize(disk, o->size);
-	if (error == -ETXTBSY)
-		config_error(errors,
-			     "%s: export %s: has %" PRIu64
-			     " bytes, and %u clients have it open; %" PRIu64
-			     " would cut it under them, so disconnect them "
-			     "first, or say size = %" PRIu64,
-			     o->where, o->name, now, clients, o->size, now);
-	else if (error == -EBUSY)
-		config_error(errors,
-			     "%s: export %s: has %" PRIu64
-			     " bytes and data behind %" PRIu64
-			     "; trim it, or leave size as it was",
-			     o->where, o->name, now, o->size);
-	else if (error == -EROFS)
-		config_error(errors,
-			     "%s: export %s: is a snapshot of %" PRIu64
-			     " bytes, which never changes; leave size out",
-			     o->where, o->name, now);
-	else if (error)
-		config_error(errors,
-			     "%s: export %s: cannot be given %" PRIu64
-			     " bytes: %s",
-			     o->where, o->name, o->size, strerror(-error));
-	return error;
-}
 
 static uint64_t whole_blocks(uint64_t bytes)
 {
@@ -141,83 +100,6 @@ static int promise(struct ram_disk *disk, const struct config_export *o,
 	return error;
 }
 
-/* Memory is taken for a disk that is guaranteed some. */
-struct taking {
-	struct exports *exports;
-	const char *name;
-	uint64_t began, told; /* seconds */
-};
-
-static uint64_t seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
-static bool taking(void *arg, uint64_t done, uint64_t all)
-{
-	struct taking *t = arg;
-	uint64_t now = seconds();
-
-	if (exports_stopping(t->exports))
-		return true;
-	if (now - t->told < TELL_SECONDS)
-		return false;
-	t->told = now;
-	log_info("export %s: %" PRIu64 " of %" PRIu64
-		 " MiB of its memory are there",
-		 t->name, done >> 20, all >> 20);
-	return false;
-}
-
-static int make(struct exports *exports, struct ram_pool *pool,
-		const struct config_export *o, struct ram_disk **disk,
-		struct config_errors *errors)
-{
-	struct taking taken = {exports, o->name, seconds(), seconds()};
-	struct ram_disk_spec spec = {
-		.name = o->name,
-		.size = o->size,
-		.fixed = o->fixed,
-		.quota = o->quota,
-		.guarantee = o->guarantee,
-		.state = RAM_WHOLE,
-		.progress = taking,
-		.arg = &taken,
-	};
-	bool words = o->where[0] == '-'; /* of the command line */
-	struct ram_usage usage;
-	int error;
-
-	if (o->size == 0) {
-		config_error(errors,
-			     "%s: export %s: there is no such disk yet; say "
-			     "how large it is to be, as in %s%s%ssize=16G",
-			     o->where, o->name, words ? "-e " : "",
-			     words ? o->name : "", words ? "," : "");
-		return -EINVAL;
-	}
-	error = ram_disk_create(pool, &spec, disk);
-	if (error == -ENOSPC) {
-		ram_pool_usage(pool, &usage);
-		config_error(errors,
-			     "%s: export %s: the pool of %" PRIu64
-			     " MiB has not got the memory it is to guarantee; "
-			     "make the pool larger (-m) or use alloc=thin",
-			     o->where, o->name, usage.size >> 20);
-	} else if (error) {
-		config_error(errors, "%s: export %s: cannot be made: %s",
-			     o->where, o->name, strerror(-error));
-	}
-	if (!error && taken.told > taken.began)
-		log_info("export %s: all of its memory is there, after %" PRIu64
-			 " s",
-			 o->name, seconds() - taken.began);
-	return error;
-}
-
 /* ------------------------------------------------------------- all of them */
 
 static int no_memory(const struct config_export *o,
@@ -260,12 +142,13 @@ static int change(struct exports *exports, struct export *e,
 {
 	int error = promise(e->disk, o, step, errors);
 
-	return error ? error : take(exports, e->disk, o, errors);
+	return error ? error : disk_take(exports, e->disk, o, errors);
 }
 
+/* -> *place, which stays NULL if nothing was found or made. */
 static int prepare(struct exports *exports, struct ram_pool *pool,
 		   const struct config_export *o, struct disks_plan *plan,
-		   struct config_errors *errors)
+		   struct export **place, struct config_errors *errors)
 {
 	struct disks_step *step = calloc(1, sizeof(*step));
 	struct ram_disk *disk = NULL;
@@ -277,7 +160,7 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 		return no_memory(o, errors);
 	is_new = ram_disk_open(pool, o->name, &disk) != 0;
 	if (is_new)
-		error = make(exports, pool, o, &disk, errors);
+		error = disk_make(exports, pool, o, &disk, errors);
 	if (error) {
 		free(step);
 		return error;
@@ -291,7 +174,7 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 		free(step);
 		return no_memory(o, errors);
 	}
-	plan->fresh[plan->count++] = e;
+	*place = e;
 	if (!is_new && !gives_back(disk, o))
 		error = change(exports, e, o, step, errors);
 	add_step(plan, step, e);
@@ -324,26 +207,75 @@ static int give_back(struct exports *exports, struct disks_plan *plan,
 	return result;
 }
 
+struct work {
+	struct exports *exports;
+	struct ram_pool *pool;
+	const struct config *config;
+	struct disks_plan *plan;
+	struct config_errors *errors;
+	/* By place in config->exports. */
+	unsigned *parents; /* see config_parents() */
+	unsigned *chain;   /* room for one */
+	bool *tried;
+};
+
+/* What is a clone comes after that of which it is one. */
+static int prepare_with_parents(struct work *w, unsigned i)
+{
+	struct export **fresh = w->plan->fresh;
+	unsigned n = 0, parent;
+	int error, result = 0;
+
+	for (; i != CONFIG_NO_PARENT && !w->tried[i]; i = w->parents[i]) {
+		w->chain[n++] = i;
+		w->tried[i] = true;
+	}
+	while (n-- > 0) {
+		i = w->chain[n];
+		parent = w->parents[i];
+		/* Why not has been told there. */
+		if (parent != CONFIG_NO_PARENT && !fresh[parent])
+			error = -ENOENT;
+		else
+			error = prepare(w->exports, w->pool,
+					&w->config->exports[i], w->plan,
+					&fresh[i], w->errors);
+		if (error)
+			result = error;
+	}
+	return result;
+}
+
 int disks_prepare(struct exports *exports, struct ram_pool *pool,
 		  const struct config *config, struct disks_plan *plan,
 		  struct config_errors *errors)
 {
+	struct work w = {exports, pool, config, plan, errors, NULL, NULL, NULL};
 	int error, result = 0;
 	unsigned i;
 
 	memset(plan, 0, sizeof(*plan));
 	plan->fresh = calloc(config->export_count + 1, sizeof(*plan->fresh));
-	if (!plan->fresh) {
+	w.parents = config_parents(config);
+	w.chain = calloc(config->export_count + 1, sizeof(*w.chain));
+	w.tried = calloc(config->export_count + 1, sizeof(*w.tried));
+	if (!plan->fresh || !w.parents || !w.chain || !w.tried) {
+		free(w.parents);
+		free(w.chain);
+		free(w.tried);
 		config_error(errors, "no memory for %u exports",
 			     config->export_count);
 		return -ENOMEM;
 	}
-	for (i = 0; i < config->export_count; i++) {
-		error = prepare(exports, pool, &config->exports[i], plan,
-				errors);
+	plan->count = config->export_count;
+	for (i = 0; i < plan->count; i++) {
+		error = prepare_with_parents(&w, i);
 		if (error)
 			result = error;
 	}
+	free(w.parents);
+	free(w.chain);
+	free(w.tried);
 	return result ? result : give_back(exports, plan, config, errors);
 }
 
@@ -452,7 +384,7 @@ static bool was_there(const struct disks_plan *plan, const struct export *e)
 	return true;
 }
 
-void disks_differences(const struct disks_plan *plan,
+void disks_differences(const struct disks_plan *plan, struct ram_pool *pool,
 		       const struct config *config, struct config_errors *lines)
 {
 	const struct config_export *o;
@@ -463,6 +395,7 @@ void disks_differences(const struct disks_plan *plan,
 		o = &config->exports[i];
 		if (!was_there(plan, plan->fresh[i]))
 			continue;
+		disk_compare_parent(pool, plan->fresh[i]->disk, o, lines);
 		ram_disk_info(plan->fresh[i]->disk, NULL, 0, &info);
 		if (info.fixed && !o->fixed)
 			config_error(lines,

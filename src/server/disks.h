@@ -10,7 +10,8 @@ struct disks_step;
 
 /* Exports that are ready, in no list yet, and what was done for them. */
 struct disks_plan {
-	struct export **fresh; /* as many as config has exports, in its order */
+	/* As many as config has exports, in its order; NULL: it failed. */
+	struct export **fresh;
 	unsigned count;
 	struct disks_step *steps; /* newest first */
 };
@@ -40,7 +41,7 @@ void disks_changes(const struct disks_plan *plan, struct config_errors *lines);
 
 /* What disks that were there already have, and config does not ask for: a line
  * for each. */
-void disks_differences(const struct disks_plan *plan,
+void disks_differences(const struct disks_plan *plan, struct ram_pool *pool,
 		       const struct config *config,
 		       struct config_errors *lines);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bitmaps.h"
 #include "check.h"
 
 /* Chunks of one read, and extents of one block status: bounds on the work and
@@ -141,8 +142,8 @@ static unsigned put_extents(struct conn *c, const struct proto_request *request,
 	*used = 0;
 	while (off < end && n < wanted && looked < LOOK_MOST) {
 		if (ram_disk_extent(c->export->disk, c->worker->ram,
-				    c->bases[context], end - off, off, flags,
-				    &extent))
+				    bitmaps_base(c, context), end - off, off,
+				    flags, &extent))
 			break;
 		next = extent_flags(kind, extent.kind);
 		/* The store may stop early: neighbours of one kind are one. */

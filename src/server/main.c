@@ -269,7 +269,7 @@ static int open_exports(struct start *start)
 		disks_undo(&s->exports, plan);
 		return error;
 	}
-	disks_differences(plan, s->config, errors);
+	disks_differences(plan, s->pool, s->config, errors);
 	for (i = 0; i < errors->count; i++)
 		log_text(LOG_WARNING, errors->lines[i]);
 	config_errors_free(errors);

@@ -305,7 +305,7 @@ static int change(struct change *c)
 					    "new clients meet them");
 		tell_exports(old, old_count, &c->plan, lines);
 		disks_changes(&c->plan, lines);
-		disks_differences(&c->plan, config, lines);
+		disks_differences(&c->plan, s->pool, config, lines);
 		tell_limits(s->config, config, lines);
 		listeners_commit(s->listeners, tell_listener, lines);
 		exchange(s, config, lines);

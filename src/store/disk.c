@@ -222,9 +222,8 @@ bool ram_disk_related(const struct ram_disk *a, const struct ram_disk *b)
 	return memcmp(a->origin, b->origin, sizeof(a->origin)) == 0;
 }
 
-/* The next one that is whole and, with `of`, another's snapshot. */
-static int next(struct ram_pool *pool, struct ram_disk *of, uint64_t *cursor,
-		struct ram_disk **disk)
+int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
+		  struct ram_disk **disk)
 {
 	struct slots *s = &pool->slots;
 	struct ram_disk *found;
@@ -233,29 +232,14 @@ static int next(struct ram_pool *pool, struct ram_disk *of, uint64_t *cursor,
 	lock_take(&s->lock);
 	while (*cursor < s->capacity && error) {
 		found = s->disk[(*cursor)++];
-		if (!found || found->state != RAM_WHOLE)
-			continue;
-		if (of && (!found->readonly || found == of ||
-			   !ram_disk_related(found, of)))
-			continue;
-		found->handles++;
-		*disk = found;
-		error = 0;
+		if (found && found->state == RAM_WHOLE) {
+			found->handles++;
+			*disk = found;
+			error = 0;
+		}
 	}
 	lock_drop(&s->lock);
 	return error;
-}
-
-int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
-		  struct ram_disk **disk)
-{
-	return next(pool, NULL, cursor, disk);
-}
-
-int ram_disk_next_snapshot(struct ram_disk *disk, uint64_t *cursor,
-			   struct ram_disk **snapshot)
-{
-	return next(disk->pool, disk, cursor, snapshot);
 }
 
 void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16])

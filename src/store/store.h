@@ -241,10 +241,6 @@ int ram_disk_open(struct ram_pool *pool, const char *name,
 int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
 		  struct ram_disk **disk);
 
-/* The same for snapshots of the disk's lineage, itself left out. */
-int ram_disk_next_snapshot(struct ram_disk *disk, uint64_t *cursor,
-			   struct ram_disk **snapshot);
-
 /* Whether two disks of a pool are of one lineage: made of each other, or of a
  * common ancestor, by clones and snapshots; a disk and itself too. */
 bool ram_disk_related(const struct ram_disk *a, const struct ram_disk *b);

@@ -38,8 +38,8 @@ section 'conf:2: there is no key "size" in \[server\]; it is one of \[pool\]' \
 	'[server]' 'size = 1G'
 section 'conf:2: there is no key "alloc" in \[pool\]; it is one of \[export\]' \
 	'[pool]' 'alloc = fixed'
-section 'conf:2: there is no key "clone" in \[export\]; .*\[template\]' \
-	'[export a]' 'clone = b'
+section 'conf:2: there is no key "expire" in \[export\]; .*\[template\]' \
+	'[export a]' 'expire = 1h'
 
 # The same section in another file is no mistake.
 mkdir conf.d

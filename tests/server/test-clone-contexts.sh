@@ -155,6 +155,30 @@ with Peer.open("extended", name="copy", contexts=[BITMAP + "s0"]) as p:
             found += [(at, n)] if value else []
             at += n
     assert at == 8 * 2**30 and found == [(6 * 2**30, 4096)]
+# Nobody compares with what he may not open; and who may not open a disk may not
+# open what is made of it.
+ctl("clone", "gold", "theirs", "allow=uid:4711")
+ctl("snapshot", "theirs", "theirs now")
+ctl("clone", "theirs now", "theirs too")
+for name in ("theirs", "theirs now", "theirs too"):
+    with Peer().hello() as p:
+        refused("ERR_UNKNOWN", p.go, name)
+with Peer().hello() as p:
+    p.structured()
+    assert p.meta(BITMAP + "theirs now", name="gold") == {}
+    assert BITMAP + "theirs now" not in p.meta(
+        name="gold", option=OPT_LIST_META_CONTEXT)
+
+# More of them than are told at once.
+for i in range(300):
+    ask("snapshot", name="gold", **{"as": "%03d" % i + "x" * 200})
+with Peer().hello() as p:
+    p.structured()
+    found = p.meta(BITMAP, name="gold", option=OPT_LIST_META_CONTEXT)
+    assert len([c for c in found if c.endswith("xxx")]) == 300
+    p.meta(BITMAP + "299" + "x" * 200, name="gold")
+    p.go("gold")
+    p.status(0, 4096, context=BITMAP + "299" + "x" * 200)
 ctl("check")
 END
 stop_nbdramd

@@ -101,7 +101,7 @@ static void nearest(void **state)
 		{CONFIG_EXPORT, "read-only", "; did you mean \"readonly\"?"},
 		{CONFIG_SERVER, "path", "; it is one of [pool]"},
 		{CONFIG_EXPORT, "workers", "; it is one of [server]"},
-		{CONFIG_EXPORT, "clone", "; it is one of [template]"},
+		{CONFIG_EXPORT, "expire", "; it is one of [template]"},
 		{CONFIG_SERVER, "", ""},
 		{CONFIG_SERVER, "x", ""},
 		{CONFIG_SERVER, "colour", ""},

@@ -352,6 +352,7 @@ static void good(void **state)
 	taken(CONFIG_EXPORT, "size", "1024K", "1M");
 	taken(CONFIG_EXPORT, "size", "1025k", "1025K");
 	taken(CONFIG_EXPORT, "alloc", "fixed", "fixed");
+	taken(CONFIG_EXPORT, "clone", "a b", "a b");
 	taken(CONFIG_EXPORT, "default", "1", "yes");
 	taken(CONFIG_EXPORT, "max-connections", "10000000", "10000000");
 	taken(CONFIG_TEMPLATE, "size", "from-name", "from-name");

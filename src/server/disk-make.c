@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See disk-make.h. */
+#include "disk-make.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "log.h"
+
+/* How often a long start says how far it is. */
+#define TELL_SECONDS 2
+
+int disk_take(struct exports *exports, struct ram_disk *disk,
+	      const struct config_export *o, struct config_errors *errors)
+{
+	uint64_t now = ram_disk_size(disk);
+	unsigned clients;
+	int error;
+
+	if (o->size == 0 || o->size == now)
+		return 0;
+	error = o->size < now ? exports_cut(exports, disk, o->size, &clients)
+			      : ram_disk_resize(disk, o->size);
+	if (error == -ETXTBSY)
+		config_error(errors,
+			     "%s: export %s: has %" PRIu64
+			     " bytes, and %u clients have it open; %" PRIu64
+			     " would cut it under them, so disconnect them "
+			     "first, or say size = %" PRIu64,
+			     o->where, o->name, now, clients, o->size, now);
+	else if (error == -EBUSY)
+		config_error(errors,
+			     "%s: export %s: has %" PRIu64
+			     " bytes and data behind %" PRIu64
+			     "; trim it, or leave size as it was",
+			     o->where, o->name, now, o->size);
+	else if (error == -EROFS)
+		config_error(errors,
+			     "%s: export %s: is a snapshot of %" PRIu64
+			     " bytes, which never changes; leave size out",
+			     o->where, o->name, now);
+	else if (error)
+		config_error(errors,
+			     "%s: export %s: cannot be given %" PRIu64
+			     " bytes: %s",
+			     o->where, o->name, o->size, strerror(-error));
+	return error;
+}
+
+/* What a new disk may be told on the command line, and how. */
+static void tell_size(const struct config_export *o,
+		      struct config_errors *errors)
+{
+	bool words = o->where[0] == '-'; /* of the command line */
+
+	config_error(errors,
+		     "%s: export %s: there is no such disk yet; say how large "
+		     "it is to be, as in %s%s%ssize=16G",
+		     o->where, o->name, words ? "-e " : "",
+		     words ? o->name : "", words ? "," : "");
+}
+
+static void tell_failed(struct ram_pool *pool, const struct config_export *o,
+			int error, struct config_errors *errors)
+{
+	struct ram_usage usage;
+
+	if (error != -ENOSPC) {
+		config_error(errors, "%s: export %s: cannot be made: %s",
+			     o->where, o->name, strerror(-error));
+		return;
+	}
+	ram_pool_usage(pool, &usage);
+	config_error(errors,
+		     "%s: export %s: the pool of %" PRIu64
+		     " MiB has not got the memory it is to guarantee; "
+		     "make the pool larger (-m) or use alloc=thin",
+		     o->where, o->name, usage.size >> 20);
+}
+
+static int clone(struct exports *exports, struct ram_pool *pool,
+		 const struct config_export *o,
+		 const struct ram_disk_spec *spec, struct ram_disk **disk,
+		 struct config_errors *errors)
+{
+	struct ram_disk *parent;
+	int error = ram_disk_open(pool, o->clone, &parent);
+
+	if (error) {
+		config_error(errors,
+			     "%s: export %s: clone = %s: there is no such "
+			     "disk, in the pool or in the configuration",
+			     o->where, o->name, o->clone);
+		return error;
+	}
+	error = ram_disk_clone(parent, spec, 0, disk);
+	ram_disk_put(parent);
+	if (error) {
+		tell_failed(pool, o, error, errors);
+		return error;
+	}
+	error = disk_take(exports, *disk, o, errors);
+	if (error) {
+		ram_disk_delete(*disk);
+		ram_disk_put(*disk);
+	}
+	return error;
+}
+
+/* Memory is taken for a disk that is guaranteed some. */
+struct taking {
+	struct exports *exports;
+	const char *name;
+	uint64_t began, told; /* seconds */
+};
+
+static uint64_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	struct taking *t = arg;
+	uint64_t now = seconds();
+
+	if (exports_stopping(t->exports))
+		return true;
+	if (now - t->told < TELL_SECONDS)
+		return false;
+	t->told = now;
+	log_info("export %s: %" PRIu64 " of %" PRIu64
+		 " MiB of its memory are there",
+		 t->name, done >> 20, all >> 20);
+	return false;
+}
+
+int disk_make(struct exports *exports, struct ram_pool *pool,
+	      const struct config_export *o, struct ram_disk **disk,
+	      struct config_errors *errors)
+{
+	struct taking taken = {exports, o->name, seconds(), seconds()};
+	struct ram_disk_spec spec = {
+		.name = o->name,
+		.size = o->size,
+		.fixed = o->fixed,
+		.quota = o->quota,
+		.guarantee = o->guarantee,
+		.state = RAM_WHOLE,
+		.progress = taking,
+		.arg = &taken,
+	};
+	int error;
+
+	if (o->clone)
+		return clone(exports, pool, o, &spec, disk, errors);
+	if (o->size == 0) {
+		tell_size(o, errors);
+		return -EINVAL;
+	}
+	error = ram_disk_create(pool, &spec, disk);
+	if (error)
+		tell_failed(pool, o, error, errors);
+	else if (taken.told > taken.began)
+		log_info("export %s: all of its memory is there, after %" PRIu64
+			 " s",
+			 o->name, seconds() - taken.began);
+	return error;
+}
+
+void disk_compare_parent(struct ram_pool *pool, struct ram_disk *disk,
+			 const struct config_export *o,
+			 struct config_errors *lines)
+{
+	struct ram_disk_info parent, info;
+	struct ram_disk *other;
+
+	if (!o->clone || ram_disk_open(pool, o->clone, &other))
+		return;
+	ram_disk_info(other, NULL, 0, &parent);
+	ram_disk_put(other);
+	ram_disk_info(disk, NULL, 0, &info);
+	if (memcmp(info.parent, parent.uuid, sizeof(info.parent)) != 0)
+		config_error(lines,
+			     "export %s: was there before, and stays as it is: "
+			     "no clone of %s",
+			     o->name, o->clone);
+}
