@@ -3,7 +3,7 @@
  *
  * nbdkit does everything that has to do with clients; this file turns its
  * callbacks into calls of the store and says in words what the store says in
- * numbers. Three things are worth knowing:
+ * numbers. Four things are worth knowing:
  *
  *   Life. Parameters are looked at in .config and .config_complete, the pool is
  *   opened and the disk found or made in .get_ready: all that can fail does so
@@ -14,6 +14,11 @@
  *   sixteen threads for each connection, perhaps thousands in all, of which few
  *   are inside a call at one time. So there is a fixed number of registrations,
  *   and a call borrows one for as long as it takes (see "places" below).
+ *
+ *   Disks. All connections have the one disk, or, with clone=per-connection,
+ *   each a copy-on-write clone of it, which is made in .open and is gone after
+ *   .close; then nobody writes to the disk itself. The handle of a connection
+ *   is its disk.
  *
  *   Waiting. The store never blocks; it answers -EAGAIN. Here is where waiting
  *   happens, at most WAIT_MAX in all for one request. */
@@ -68,6 +73,7 @@ static struct {
 	uint64_t memory;
 	bool alloc_given;
 	bool fixed;
+	bool clones;  /* each connection has one of its own */
 	char *folder; /* absolute; NULL: anonymous memory */
 	uint64_t headroom;
 	enum ram_pages hugepages;
@@ -161,6 +167,15 @@ static int config_disk(const char *key, const char *value)
 				     value);
 			return -1;
 		}
+	} else if (strcmp(key, "clone") == 0) {
+		if (strcmp(value, "per-connection") != 0) {
+			nbdkit_error("clone=%s: not known; per-connection "
+				     "gives each client a copy of the disk for "
+				     "itself, for as long as it is connected",
+				     value);
+			return -1;
+		}
+		given.clones = true;
 	} else if (strcmp(key, "pool") == 0) {
 		if (!value[0]) {
 			nbdkit_error("pool=: name the folder that keeps the "
@@ -173,7 +188,8 @@ static int config_disk(const char *key, const char *value)
 			return -1;
 	} else {
 		nbdkit_error("unknown parameter '%s'; there are size, alloc, "
-			     "memory, pool, headroom, hugepages, lock and numa",
+			     "memory, pool, clone, headroom, hugepages, lock "
+			     "and numa",
 			     key);
 		return -1;
 	}
@@ -248,6 +264,12 @@ static int ram_config_complete(void)
 			     "as: nbdkit ram 16G");
 		return -1;
 	}
+	if (given.clones && given.fixed) {
+		nbdkit_error("alloc=fixed: with clone=per-connection nobody "
+			     "writes to the disk itself, and its clones take "
+			     "memory as they are written; leave alloc= out");
+		return -1;
+	}
 	return 0;
 }
 
@@ -263,6 +285,9 @@ static int ram_config_complete(void)
 	"pool=<FOLDER>          Keep the disk in this folder, best on a "      \
 	"tmpfs,\n"                                                             \
 	"                       so that it outlives nbdkit\n"                  \
+	"clone=per-connection   Each client gets a copy of the disk for "      \
+	"itself,\n"                                                            \
+	"                       which is dropped when it disconnects\n"        \
 	"headroom=<SIZE>        Memory that is left to the host\n"             \
 	"hugepages=no|2M|thp    Huge pages: of 2 MiB that were set aside, "    \
 	"or\n"                                                                 \
@@ -277,6 +302,7 @@ static void ram_dump_plugin(void)
 	printf("ram_pool_min=%" PRIu64 "\n", RAM_POOL_MIN);
 	printf("ram_pool_max=%" PRIu64 "\n", RAM_POOL_MAX);
 	printf("ram_alloc=thin,fixed\n");
+	printf("ram_clone=per-connection\n");
 	printf("ram_disk_name=%s\n", DISK_NAME);
 }
 
@@ -734,16 +760,49 @@ static void ram_unload(void)
 
 /* ------------------------------------------------------------ negotiation */
 
+/* A clone for one connection, under a name that nobody has. */
+static struct ram_disk *clone_disk(void)
+{
+	static _Atomic uint64_t last;
+	char name[32];
+	struct ram_disk_spec spec = {.name = name, .state = RAM_TEMPORARY};
+	struct ram_disk *clone;
+	int r;
+
+	do {
+		snprintf(name, sizeof name, "connection %" PRIu64,
+			 atomic_fetch_add(&last, 1) + 1);
+		r = ram_disk_clone(disk, &spec, 0, &clone);
+	} while (r == -EEXIST);
+	if (r == 0)
+		return clone;
+	if (r == -ENOSPC)
+		nbdkit_error("clone=per-connection: no memory left in the pool "
+			     "for one more; start with a larger memory=");
+	else
+		nbdkit_error("clone=per-connection: cannot make one: %s",
+			     strerror(-r));
+	nbdkit_set_error(-r);
+	return NULL;
+}
+
 static void *ram_open(int readonly)
 {
 	(void)readonly;
-	return NBDKIT_HANDLE_NOT_NEEDED;
+	return given.clones ? clone_disk() : disk;
+}
+
+static void ram_close(void *handle)
+{
+	if (!given.clones)
+		return;
+	ram_disk_delete(handle);
+	ram_disk_put(handle);
 }
 
 static int64_t ram_get_size(void *handle)
 {
-	(void)handle;
-	return (int64_t)ram_disk_size(disk);
+	return (int64_t)ram_disk_size(handle);
 }
 
 static const char *ram_export_description(void *handle)
@@ -764,13 +823,12 @@ static int ram_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,
 
 static int ram_can_write(void *handle)
 {
-	(void)handle;
-	return !ram_disk_readonly(disk);
+	return !ram_disk_readonly(handle);
 }
 
 /* A write is where it will stay before it is answered, for all connections: so
- * FUA and flush have nothing left to do, and several connections see one disk.
- */
+ * FUA and flush have nothing left to do, and several connections see one disk,
+ * unless each is to have its own. */
 static int ram_can_fua(void *handle)
 {
 	(void)handle;
@@ -780,7 +838,7 @@ static int ram_can_fua(void *handle)
 static int ram_can_multi_conn(void *handle)
 {
 	(void)handle;
-	return 1;
+	return !given.clones;
 }
 
 static int ram_can_cache(void *handle)
@@ -803,12 +861,11 @@ static int ram_pread(void *handle, void *buf, uint32_t count, uint64_t offset,
 	struct call call;
 	int err = 0;
 
-	(void)handle;
 	(void)flags;
 	call_begin(&call);
 	while (count > 0) {
-		int64_t n = ram_disk_read(disk, call.place->thread, buf, count,
-					  offset);
+		int64_t n = ram_disk_read(handle, call.place->thread, buf,
+					  count, offset);
 
 		if (n >= 0) {
 			buf = (char *)buf + n;
@@ -832,12 +889,11 @@ static int ram_pwrite(void *handle, const void *buf, uint32_t count,
 	struct call call;
 	int err = 0;
 
-	(void)handle;
 	(void)flags; /* NBDKIT_FLAG_FUA: is always so */
 	call_begin(&call);
 	while (count > 0) {
-		int64_t n = ram_disk_write(disk, call.place->thread, buf, count,
-					   offset);
+		int64_t n = ram_disk_write(handle, call.place->thread, buf,
+					   count, offset);
 
 		if (n >= 0) {
 			buf = (const char *)buf + n;
@@ -855,15 +911,15 @@ static int ram_pwrite(void *handle, const void *buf, uint32_t count,
 	return err ? request_failed("write", offset, err) : 0;
 }
 
-static int zero_range(const char *what, uint32_t count, uint64_t offset,
-		      unsigned flags)
+static int zero_range(const char *what, struct ram_disk *of, uint32_t count,
+		      uint64_t offset, unsigned flags)
 {
 	uint64_t cursor = 0;
 	struct call call;
 	int err;
 
 	call_begin(&call);
-	while ((err = -ram_disk_zero(disk, call.place->thread, count, offset,
+	while ((err = -ram_disk_zero(of, call.place->thread, count, offset,
 				     flags, &cursor)) == EAGAIN) {
 		if (!call_again(&call)) {
 			err = ENOSPC;
@@ -877,9 +933,8 @@ static int zero_range(const char *what, uint32_t count, uint64_t offset,
 static int ram_trim(void *handle, uint32_t count, uint64_t offset,
 		    uint32_t flags)
 {
-	(void)handle;
 	(void)flags;
-	return zero_range("trim", count, offset, 0);
+	return zero_range("trim", handle, count, offset, 0);
 }
 
 /* Making holes is fast, whatever lies there: a fast zero may do that. Without
@@ -889,14 +944,13 @@ static int ram_trim(void *handle, uint32_t count, uint64_t offset,
 static int ram_zero(void *handle, uint32_t count, uint64_t offset,
 		    uint32_t flags)
 {
-	(void)handle;
 	if (flags & NBDKIT_FLAG_MAY_TRIM)
-		return zero_range("zero", count, offset, 0);
+		return zero_range("zero", handle, count, offset, 0);
 	if (flags & NBDKIT_FLAG_FAST_ZERO) {
 		nbdkit_set_error(EOPNOTSUPP);
 		return -1;
 	}
-	return zero_range("zero", count, offset, RAM_KEEP);
+	return zero_range("zero", handle, count, offset, RAM_KEEP);
 }
 
 static int ram_flush(void *handle, uint32_t flags)
@@ -937,14 +991,13 @@ static int ram_extents(void *handle, uint32_t count, uint64_t offset,
 	struct call call;
 	int err = 0;
 
-	(void)handle;
 	call_begin(&call);
 	for (unsigned i = 0; len > 0 && i < EXTENTS_MAX;) {
 		struct ram_extent extent;
 		uint32_t type;
 
-		err = -ram_disk_extent(disk, call.place->thread, NULL, len, off,
-				       0, &extent);
+		err = -ram_disk_extent(handle, call.place->thread, NULL, len,
+				       off, 0, &extent);
 		if (err == EAGAIN) {
 			if (call_again(&call))
 				continue;
@@ -988,6 +1041,7 @@ static struct nbdkit_plugin plugin = {
 	.after_fork = ram_after_fork,
 	.cleanup = close_all,
 	.open = ram_open,
+	.close = ram_close,
 	.get_size = ram_get_size,
 	.export_description = ram_export_description,
 	.block_size = ram_block_size,

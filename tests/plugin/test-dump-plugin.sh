@@ -18,7 +18,7 @@ grep -q '^version=[0-9]' "$tmp/dump" || fail "no version"
 "${nbdkit_command[@]}" "$plugin" --help >"$tmp/help" ||
 	fail "--help: exit status $?"
 cat "$tmp/help"
-for key in size alloc memory pool; do
+for key in size alloc memory pool clone=per-connection; do
 	grep -q "$key" "$tmp/help" || fail "--help does not mention $key"
 done
 [ ! -e "$pool" ] || fail "a pool was made"
