@@ -96,7 +96,14 @@ static void answer_bitmaps(struct proto_handshake *h, struct outcome *o)
 {
 	static const char *const names[] = {"before", "after", "1", "2", "3",
 					    "4",      "5",     "6", "7", "8"};
+	char name[PROTO_NAME_MAX + 1];
+	unsigned asked = 0;
+	uint32_t at = 0;
 
+	while (proto_handshake_bitmap_asked(h, &at, name)) {
+		REQUIRE(*name && strlen(name) <= PROTO_NAME_MAX);
+		REQUIRE(++asked <= PROTO_STRING_MAX / 4);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (proto_handshake_bitmap(h, names[i]) >= 0)
 			continue;
