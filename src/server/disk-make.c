@@ -80,10 +80,10 @@ static void tell_failed(struct ram_pool *pool, const struct config_export *o,
 		     o->where, o->name, usage.size >> 20);
 }
 
-static int clone(struct exports *exports, struct ram_pool *pool,
-		 const struct config_export *o,
-		 const struct ram_disk_spec *spec, struct ram_disk **disk,
-		 struct config_errors *errors)
+static int make_clone(struct exports *exports, struct ram_pool *pool,
+		      const struct config_export *o,
+		      const struct ram_disk_spec *spec, struct ram_disk **disk,
+		      struct config_errors *errors)
 {
 	struct ram_disk *parent;
 	int error = ram_disk_open(pool, o->clone, &parent);
@@ -158,7 +158,7 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 	int error;
 
 	if (o->clone)
-		return clone(exports, pool, o, &spec, disk, errors);
+		return make_clone(exports, pool, o, &spec, disk, errors);
 	if (o->size == 0) {
 		tell_size(o, errors);
 		return -EINVAL;
