@@ -84,8 +84,10 @@ ctl("create", "h", "clone=g", "size=128M")
 assert disks()["h"]["size"] == 128 * MIB
 assert "only be larger" in ctl("create", "i", "clone=d", "size=32M", status=1)
 assert "of which disk stands before" in ctl("clone", "d", "i", "clone=a",
-                                            status=1)
-assert "clone of itself" in ctl("create", "i", "clone=i", status=1)
+                                            status=2)
+assert "of which disk stands before" in ctl("snapshot", "d", "i", "clone=a",
+                                            status=2)
+assert "clone of itself" in ctl("create", "i", "clone=i", status=2)
 assert "no such disk" in ctl("create", "i", "clone=j", status=1)
 assert "already" in ctl("create", "h", "clone=a", status=1)
 assert "i" not in disks()
