@@ -180,5 +180,21 @@ with Peer().hello() as p:
     p.go("gold")
     p.status(0, 4096, context=BITMAP + "299" + "x" * 200)
 ctl("check")
+
+# Snapshots that the client may not open are as if they were not there: listed,
+# by name, and by the name of one that is not exported.
+ask("snapshot", name="gold", **{"as": "closed"}, keys=["allow=uid:4711"])
+ask("snapshot", name="gold", **{"as": "seen"})
+ask("clone", **{"from": "gold", "to": "branch"}, keys=["allow=uid:4711"])
+ask("snapshot", name="branch", **{"as": "branch closed"})
+with Peer().hello() as p:
+    p.structured()
+    listed = p.meta(BITMAP, name="gold", option=OPT_LIST_META_CONTEXT)
+    assert BITMAP + "seen" in listed
+    assert not [c for c in listed if "closed" in c], listed
+    for name in "closed", "branch closed", "none":
+        assert not p.meta(BITMAP + name, name="gold",
+                          option=OPT_LIST_META_CONTEXT), name
+        assert not p.meta(BITMAP + name, name="gold"), name
 END
 stop_nbdramd
