@@ -103,6 +103,50 @@ static bool divide(struct tls_faults *f, const char *from, char *new_13,
 	return true;
 }
 
+/* OpenSSL passes over names of TLS 1.2 that it does not know, as long as it knows
+ * one; and orders to itself (@) are no ciphers. */
+static bool known_12(struct tls_faults *f, char *names)
+{
+	SSL_CTX *alone = SSL_CTX_new(TLS_server_method());
+	char *name, *next = NULL;
+	bool good = alone != NULL;
+
+	for (name = strtok_r(names, ":", &next); good && name;
+	     name = strtok_r(NULL, ":", &next)) {
+		if (strchr("!-+", *name))
+			continue;
+		good = *name != '@' &&
+		       SSL_CTX_set_cipher_list(alone, name) == 1;
+		if (!good)
+			tls_fault(f, NULL,
+				  "tls-ciphers: there is no cipher \"%.60s\" "
+				  "in TLS 1.2; see openssl ciphers",
+				  name);
+	}
+	SSL_CTX_free(alone);
+	ERR_clear_error();
+	return good;
+}
+
+/* Without encryption, without authentication, or so weak that it is neither. */
+static void refuse_weak(struct tls_faults *f, SSL_CTX *ctx)
+{
+	STACK_OF(SSL_CIPHER) *list = SSL_CTX_get_ciphers(ctx);
+	const SSL_CIPHER *c;
+	int i;
+
+	for (i = 0; i < sk_SSL_CIPHER_num(list); i++) {
+		c = sk_SSL_CIPHER_value(list, i);
+		if (SSL_CIPHER_get_bits(c, NULL) >= 128 &&
+		    SSL_CIPHER_get_auth_nid(c) != NID_auth_null)
+			continue;
+		tls_fault(f, NULL,
+			  "tls-ciphers: %s is no protection; leave it out",
+			  SSL_CIPHER_get_name(c));
+		return;
+	}
+}
+
 static void set_ciphers(struct tls_faults *f, SSL_CTX *ctx, const char *ciphers)
 {
 	size_t room = ciphers ? strlen(ciphers) + 1 : 1;
@@ -121,6 +165,26 @@ static void set_ciphers(struct tls_faults *f, SSL_CTX *ctx, const char *ciphers)
 			  "tls-ciphers: there is no cipher in \"%.200s\"; see "
 			  "openssl ciphers",
 			  ciphers ? ciphers : "");
+	else if (*new_12 && known_12(f, new_12))
+		refuse_weak(f, ctx);
+}
+
+/* Keys of keys.psk are used with SHA-256. */
+static void warn_keys(struct tls_faults *f, SSL_CTX *ctx)
+{
+	STACK_OF(SSL_CIPHER) *list = SSL_CTX_get_ciphers(ctx);
+	const SSL_CIPHER *c;
+	int i;
+
+	for (i = 0; i < sk_SSL_CIPHER_num(list); i++) {
+		c = sk_SSL_CIPHER_value(list, i);
+		if (strncmp(SSL_CIPHER_get_name(c), "TLS_", 4) == 0 &&
+		    SSL_CIPHER_get_handshake_digest(c) == EVP_sha256())
+			return;
+	}
+	tls_warning(f, NULL,
+		    "tls-ciphers: keys.psk is of no use in TLS 1.3 without "
+		    "TLS_AES_128_GCM_SHA256");
 }
 
 /* ------------------------------------------------------------------ making */
@@ -186,8 +250,10 @@ static void load(struct io_tls *tls, struct tls_faults *f,
 	set_ciphers(f, tls->ctx, config->ciphers);
 	tls_files_load(f, tls->ctx, &have);
 	tls->keys = psk_load(f);
-	if (tls->keys)
+	if (tls->keys) {
 		psk_use(tls->ctx);
+		warn_keys(f, tls->ctx);
+	}
 	set_verify(f, tls->ctx, config, &have, tls->keys != NULL);
 }
 

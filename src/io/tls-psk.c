@@ -65,6 +65,8 @@ static const char *parse_key(const char *hex, struct psk_key *key)
 
 	if (len == 0)
 		return "the key is missing";
+	if (hex[strcspn(hex, " \t")])
+		return "there is a blank in the key";
 	if (len % 2 != 0)
 		return "the key has an odd number of hexadecimal digits";
 	for (i = 0; i < len; i++) {

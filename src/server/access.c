@@ -286,6 +286,17 @@ static bool is_about(const struct rule *rule, const struct identity *who)
 	return false;
 }
 
+bool access_by_name(const struct access_list *list)
+{
+	unsigned i;
+
+	for (i = 0; i < list->count; i++) {
+		if (list->rules[i].who == WHO_NAME)
+			return true;
+	}
+	return false;
+}
+
 enum access access_of(const struct access_list *list,
 		      const struct identity *who)
 {

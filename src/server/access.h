@@ -57,6 +57,9 @@ int access_parse(const char *text, struct access_list **list, char *wrong,
 		 size_t size);
 void access_free(struct access_list *list); /* NULL is fine */
 
+/* Whether a rule is about a name that only TLS can show. */
+bool access_by_name(const struct access_list *list);
+
 /* A list without rules. NULL: no memory. */
 struct access_list *access_nobody(void);
 

@@ -450,6 +450,8 @@ void conn_tick(struct conn *c, uint64_t now)
 		return;
 	}
 	if (c->deadline && now >= c->deadline) {
+		if (c->state == CONN_TLS)
+			secure_too_long(c);
 		conn_close(c, c->state == CONN_REFUSED
 				      ? "its TLS handshake failed"
 			      : c->handshake ? "its handshake took too long"

@@ -27,6 +27,28 @@ static void on_fault(void *arg, bool warning, const char *text)
 		config_error(arg, "tls: %s", text);
 }
 
+/* A rule by name is about nobody then, which is easily overlooked. */
+static void warn_names(const struct config *config)
+{
+	const struct config_export *e;
+	struct access_list *list;
+	char wrong[200];
+	unsigned i;
+
+	for (i = 0; i < config->export_count; i++) {
+		e = &config->exports[i];
+		if (!e->allow ||
+		    access_parse(e->allow, &list, wrong, sizeof(wrong)))
+			continue;
+		if (access_by_name(list))
+			log_warning("%s: allow: without TLS nobody has a name: "
+				    "cert: and psk: let nobody in while tls = "
+				    "off",
+				    e->where);
+		access_free(list);
+	}
+}
+
 int secure_load(const struct config *config, struct io_tls **tls,
 		struct config_errors *errors)
 {
@@ -37,8 +59,10 @@ int secure_load(const struct config *config, struct io_tls **tls,
 	int error;
 
 	*tls = NULL;
-	if (config->tls == CONFIG_TLS_OFF)
+	if (config->tls == CONFIG_TLS_OFF) {
+		warn_names(config);
 		return 0;
+	}
 	error = io_tls_load(&wanted, tls, on_fault, errors);
 	if (error == -ENOMEM)
 		config_error(errors, "tls: no memory");
@@ -147,6 +171,18 @@ static int secured(struct conn *c)
 	return 0;
 }
 
+static void refused(struct conn *c, const char *why)
+{
+	log_about(LOG_INFO, conn_about(c, why), "%llu %s: refused: TLS: %s",
+		  (unsigned long long)c->id, c->peer, why);
+	stats_add(&c->worker->stats, STAT_REFUSED, 1);
+}
+
+void secure_too_long(struct conn *c)
+{
+	refused(c, "its handshake took too long (handshake-timeout)");
+}
+
 /* It is told why by an alert. Its place among the unfinished it keeps, and gives
  * way like them. */
 static int linger(struct conn *c)
@@ -170,10 +206,7 @@ int secure_step(struct conn *c)
 		return 0;
 	if (!error)
 		return secured(c);
-	log_about(LOG_INFO, conn_about(c, io_reason(&c->io)),
-		  "%llu %s: refused: TLS: %s", (unsigned long long)c->id,
-		  c->peer, io_reason(&c->io));
-	stats_add(&c->worker->stats, STAT_REFUSED, 1);
+	refused(c, io_reason(&c->io));
 	c->state = CONN_REFUSED;
 	c->deadline = min_u64(c->deadline, now_msec() + LINGER_MSEC);
 	return linger(c);

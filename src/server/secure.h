@@ -20,4 +20,7 @@ void secure_exchange(struct server *server, struct io_tls *tls);
  * connection has to end, conn->why says why. */
 int secure_step(struct conn *c);
 
+/* Log that its time for that is over; the connection is about to be closed. */
+void secure_too_long(struct conn *c);
+
 #endif

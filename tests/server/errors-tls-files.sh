@@ -32,6 +32,27 @@ openssl pkey -aes128 -passout pass:x -in "$tmp/key" -out "$tls/server-key.pem"
 refused "server-key.pem: is encrypted"
 cp "$tmp/key" "$tls/server-key.pem"
 refused "tls-ciphers: there is no cipher \"TLS_NONE\"" -o tls-ciphers=TLS_NONE
+for none in FOO RC4-SHA @SECLEVEL=0; do
+	refused "tls-ciphers: there is no cipher \"$none\" in TLS 1.2" \
+		-o "tls-ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:$none"
+done
+refused "tls-ciphers: there is no cipher in .*:FOO" \
+	-o tls-ciphers=TLS_AES_128_GCM_SHA256:FOO
+for none in eNULL aNULL; do
+	refused "tls-ciphers: .* is no protection" \
+		-o "tls-ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:$none"
+done
+# Keys that no client of TLS 1.3 can use.
+start_nbdramd --tcp -o tls=require -o "tls-dir=$tls" \
+	-o tls-ciphers=TLS_AES_256_GCM_SHA384:HIGH:!aNULL 1M
+grep -q 'warning: tls: .*keys.psk is of no use in TLS 1.3' "$log" ||
+	fail "no warning of keys"
+stop_nbdramd
+# Names in rules that nobody can have.
+start_nbdramd -m 8M -e a,size=1M,allow=any -e b,size=1M,allow=uid:1,cert:b
+[ "$(grep -c 'warning: .*-e.*cert: and psk: let nobody in' "$log")" = 1 ] ||
+	fail "no warning of names: $(cat "$log")"
+stop_nbdramd
 # Without TLS nobody looks there.
 start_nbdramd -o "tls-dir=$tmp/nowhere" 1M
 stop_nbdramd

@@ -163,6 +163,8 @@ for p in silent:
 assert time.time() - began < 60
 END
 } | peer "$tls_client" || fail "handshakes without an end"
+grep -Eq '127.0.0.1:[0-9]+: refused: TLS: its handshake took too long' "$log" ||
+	fail "handshakes without an end are not told"
 stop_nbdramd
 
 # No TLS: nobody is sent there.

@@ -43,7 +43,7 @@ static void lines(void **state)
 	faulty("alice:0123\n", "line 1: the key is weak");
 	faulty("\nalice:" KEY_A "0\n", "line 2: the key has an odd number");
 	faulty("alice:xyz0" KEY_A, "line 1: the key is not all hexa");
-	faulty("alice:" KEY_A " \n", "line 1: the key has an odd");
+	faulty("alice:" KEY_A " \n", "line 1: there is a blank in the key");
 	faulty("alice:" KEY_B KEY_B KEY_A "\n", "line 1: the key is longer");
 	faulty("alice:" KEY_A "\nbob:" KEY_B "\nalice:" KEY_B "\n",
 	       "lines 1 and 3: both are of the user \"alice\"");
