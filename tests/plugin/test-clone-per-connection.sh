@@ -74,6 +74,5 @@ client <<END || fail "the disk after a kill"
 $(cat "$tmp/image.py")
 assert image(h) and h.can_multi_conn()
 END
-wait_for 20 pool_settled
-gone || fail "memory of clones after a kill: $(pool_bytes), not $before"
+wait_for 20 gone || fail "memory of clones after a kill: $(pool_bytes), not $before"
 stop_nbdkit || fail "last: exit status $?"
