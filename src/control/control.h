@@ -92,8 +92,11 @@ struct json_t *control_member(const struct json_t *object, const char *key);
 size_t control_count(const struct json_t *array);
 struct json_t *control_at(const struct json_t *array, size_t i);
 
-/* Whether it is an object. */
+/* Whether it is an object, an array, a string, true or false. */
 bool control_is_object(const struct json_t *value);
+bool control_is_array(const struct json_t *value);
+bool control_is_text(const struct json_t *value);
+bool control_is_truth(const struct json_t *value);
 
 /* The member in words, as it stands; NULL if it is no string. */
 const char *control_text(const struct json_t *object, const char *key);

@@ -96,6 +96,21 @@ bool control_is_object(const json_t *value)
 	return json_is_object(value);
 }
 
+bool control_is_array(const json_t *value)
+{
+	return json_is_array(value);
+}
+
+bool control_is_text(const json_t *value)
+{
+	return json_is_string(value);
+}
+
+bool control_is_truth(const json_t *value)
+{
+	return json_is_boolean(value);
+}
+
 const char *control_text(const json_t *object, const char *key)
 {
 	return json_string_value(key ? control_member(object, key) : object);

@@ -32,6 +32,11 @@ struct caller {
 	bool reading, writing; /* which are armed */
 	bool ended;	       /* nothing more comes from it */
 	bool closing;	       /* what is queued is the last */
+	/* A line that is no request: told, and the last, when what came before
+	 * it has been answered. */
+	bool wrong;
+	char *verdict;
+	size_t verdict_len;
 	struct control_lines lines;
 	struct evbuffer *out;
 	struct call *waiting[WAITING_MOST]; /* in order, from `first` on */
@@ -60,6 +65,7 @@ static void caller_close(struct caller *c)
 	if (c->out)
 		evbuffer_free(c->out);
 	control_lines_free(&c->lines);
+	free(c->verdict);
 	close(c->fd);
 	free(c);
 }
@@ -85,12 +91,21 @@ static void queue(struct caller *c, char *text, size_t len)
 	free(text);
 }
 
+/* The line that has just come is the last that is looked at. */
 static void queue_error(struct caller *c, const char *code, const char *error)
 {
-	size_t len = 0;
-	char *text = control_failed(code, error, &len);
+	c->wrong = true;
+	c->verdict = control_failed(code, error, &c->verdict_len);
+}
 
-	queue(c, text, len);
+/* When its turn has come. */
+static void pass_verdict(struct caller *c)
+{
+	if (!c->wrong || c->closing || c->now || c->waiting_count > 0)
+		return;
+	queue(c, c->verdict, c->verdict_len);
+	c->verdict = NULL;
+	c->closing = true;
 }
 
 /* Start what waits, unless something is under way. */
@@ -110,8 +125,8 @@ static void start_next(struct caller *c)
 	jobs_add(c->callers->jobs, &call->job);
 }
 
-/* One line. False: the connection is of no use any more. */
-static bool take_line(struct caller *c, const char *line, size_t len)
+/* One line. */
+static void take_line(struct caller *c, const char *line, size_t len)
 {
 	struct control_request request;
 	struct call *call;
@@ -123,17 +138,16 @@ static bool take_line(struct caller *c, const char *line, size_t len)
 		snprintf(why.text, sizeof(why.text), "this is no request: %s",
 			 word);
 		queue_error(c, "protocol", why.text);
-		return false;
+		return;
 	}
 	call = call_new(c->callers, c->callers->server, &request, &why);
 	if (!call) {
 		control_request_free(&request);
 		queue_error(c, "usage", why.text);
-		return false;
+		return;
 	}
 	at = (c->first + c->waiting_count++) % WAITING_MOST;
 	c->waiting[at] = call;
-	return true;
 }
 
 static void take_lines(struct caller *c)
@@ -142,22 +156,17 @@ static void take_lines(struct caller *c)
 	size_t len;
 	int got = 0;
 
-	while (!c->closing && c->waiting_count < WAITING_MOST &&
-	       (got = control_lines_next(&c->lines, &line, &len)) > 0) {
-		if (!take_line(c, line, len))
-			c->closing = true;
-	}
-	if (got < 0) {
+	while (!c->closing && !c->wrong && c->waiting_count < WAITING_MOST &&
+	       (got = control_lines_next(&c->lines, &line, &len)) > 0)
+		take_line(c, line, len);
+	if (got < 0)
 		queue_error(c, "protocol",
 			    "this is no request: it is longer than 64 KiB");
-		c->closing = true;
-	} else if (got == 0 && c->ended && !c->closing &&
-		   c->waiting_count < WAITING_MOST &&
-		   control_lines_partial(&c->lines)) {
+	else if (got == 0 && c->ended && !c->closing && !c->wrong &&
+		 c->waiting_count < WAITING_MOST &&
+		 control_lines_partial(&c->lines))
 		queue_error(c, "protocol",
 			    "this is no request: its line has no end");
-		c->closing = true;
-	}
 }
 
 /* The other side has closed both directions, and hears nothing any more. */
@@ -177,6 +186,7 @@ static void settle(struct caller *c)
 	for (;;) {
 		take_lines(c);
 		start_next(c);
+		pass_verdict(c);
 		before = evbuffer_get_length(c->out);
 		n = before > 0 ? evbuffer_write(c->out, c->fd) : 0;
 		if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -195,7 +205,8 @@ static void settle(struct caller *c)
 		return;
 	}
 	arm(c->readable, &c->reading,
-	    !c->ended && !c->closing && c->waiting_count < WAITING_MOST);
+	    !c->ended && !c->closing && !c->wrong &&
+		    c->waiting_count < WAITING_MOST);
 	arm(c->writable, &c->writing, owed > 0);
 }
 

@@ -84,6 +84,36 @@ static const char *stranger(const struct server_command *command,
 	return NULL;
 }
 
+/* An argument that is of another kind than it is taken for: it would be passed
+ * over. NULL: none is. */
+static const char *wrong_kind(struct json_t *args)
+{
+	void *at = args ? control_next(args, NULL) : NULL;
+	const struct json_t *value;
+	const char *key;
+	size_t i;
+	bool good;
+
+	for (; at; at = control_next(args, at)) {
+		key = control_key_at(at);
+		value = control_value_at(at);
+		if (strcmp(key, "keys") == 0) {
+			good = control_is_array(value);
+			for (i = 0; i < control_count(value); i++)
+				good = good &&
+				       control_is_text(control_at(value, i));
+		} else if (strcmp(key, "force") == 0 ||
+			   strcmp(key, "config") == 0) {
+			good = control_is_truth(value);
+		} else {
+			good = control_is_text(value);
+		}
+		if (!good)
+			return key;
+	}
+	return NULL;
+}
+
 static void run_job(struct job *job, struct ram_thread *ram)
 {
 	struct call *call = (struct call *)job;
@@ -110,6 +140,15 @@ struct call *call_new(struct callers *callers, struct server *server,
 	if (word) {
 		reason(why, 0, "%s has no argument \"%s\"", command->name,
 		       shown(word));
+		return NULL;
+	}
+	word = wrong_kind(request->args);
+	if (word) {
+		reason(why, 0,
+		       "%s: \"%s\" is of the wrong kind; keys is an array of "
+		       "strings, force and config are true or false, all else "
+		       "is a string",
+		       command->name, word);
 		return NULL;
 	}
 	call = calloc(1, sizeof(*call));

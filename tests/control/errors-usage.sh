@@ -21,6 +21,29 @@ for words in (
     print(ctl("--json", *words, status=2), end="")
 for words in ["create", "a", "size=1M"], ["delete", "b"], ["disconnect", "9999"]:
     ctl(*words, status=1)
+# Of another kind than they are taken for.
+for command, arguments in (
+        ("create", {"name": "z", "keys": "size=1M"}),
+        ("clone", {"from": "a", "to": "z", "keys": "allow=uid:5"}),
+        ("clone", {"from": "a", "to": "z", "keys": {"allow": "uid:5"}}),
+        ("clone", {"from": "a", "to": "z", "keys": ["quota=1M", 5]}),
+        ("clone", {"from": "a", "to": 5}), ("snapshot", {"name": ["a"]}),
+        ("snapshot", {"name": "a", "as": None}),
+        ("delete", {"name": "a", "force": "yes"}),
+        ("show", {"name": "a", "config": "yes"})):
+    fails("usage", command, **arguments)
 assert set(disks()) == {"a"}
+# Requests before a wrong one are answered.
+c = Control()
+c.send(b'{"command":"list"}\n{"command":"create","args":{"name":"b","keys":'
+       b'["size=1M"]}}\n{"command":"stats"}\nbad\n{"command":"list"}\n')
+for i in range(3):
+    line = c.line()
+    while "progress" in line:
+        line = c.line()
+    assert line["ok"], line
+assert c.line()["code"] == "protocol"
+assert c.s.recv(1) == b""
+assert set(disks()) == {"a", "b"}
 END
 stop_nbdramd
