@@ -12,6 +12,7 @@
 #include "config-keys.h"
 #include "config-load.h"
 #include "log.h"
+#include "parse.h"
 #include "store.h"
 
 #define ERRORS_MAX 100u
@@ -227,4 +228,44 @@ const char *config_text_get(const struct config_export *e,
 	const struct config_text *text = text_of(e, key);
 
 	return text ? text->value : "";
+}
+
+/* "" if it is not said. */
+static const char *said(const struct config_export *e, const char *key)
+{
+	return config_text_get(e, config_key_find(CONFIG_TEMPLATE, key));
+}
+
+/* 0 if it is not said; values have been looked at. */
+static uint64_t said_size(const struct config_export *e, const char *key)
+{
+	uint64_t size;
+
+	return parse_size(said(e, key), &size) == 0 ? size : 0;
+}
+
+int config_template_check(const struct config_export *e,
+			  struct config_errors *errors)
+{
+	uint64_t quota = said_size(e, "quota");
+	char name[CONFIG_SHORT];
+	int result = 0;
+
+	config_short(e->name, name, sizeof(name));
+	if (quota > 0 && said_size(e, "guarantee") > quota) {
+		config_error(errors,
+			     "%s: template \"%s\": its guarantee is larger "
+			     "than its quota; it could never be used up",
+			     e->where, name);
+		result = -EINVAL;
+	}
+	if (strcmp(said(e, "size"), "from-name") == 0 &&
+	    !*said(e, "max-size")) {
+		config_error(errors,
+			     "%s: template \"%s\": size = from-name needs "
+			     "max-size, or clients could ask for any",
+			     e->where, name);
+		result = -EINVAL;
+	}
+	return result;
 }

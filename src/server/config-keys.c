@@ -138,7 +138,7 @@ static const struct config_key keys[] = {
 	 NULL, {0}, "block size of the file system"},
 	{CONFIG_TEMPLATE, "files", CONFIG_PATH, NOWHERE, 0, 0,
 	 NULL, {0}, "folder copied into the file system"},
-	{CONFIG_TEMPLATE, "allow", CONFIG_LIST, NOWHERE, 0, 0,
+	{CONFIG_TEMPLATE, "allow", CONFIG_ACCESS, NOWHERE, 0, 0,
 	 NULL, {0}, "who may open them"},
 	{CONFIG_TEMPLATE, "readonly", CONFIG_BOOL, NOWHERE, 0, 0,
 	 "no", {0}, "clients may only read"},

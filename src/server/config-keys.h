@@ -33,7 +33,6 @@ enum config_type {
 	CONFIG_NAME,	       /* of an export */
 	CONFIG_WORD,	       /* letters, digits, . - _ */
 	CONFIG_TEXT,	       /* anything that is not empty */
-	CONFIG_LIST,	       /* texts with commas between */
 	CONFIG_ACCESS,	       /* the same, each a rule; see access.h */
 	CONFIG_ADDRESSES,      /* the same, each an address to listen to */
 };

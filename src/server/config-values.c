@@ -245,7 +245,6 @@ static bool string_good(const struct config_key *key, const char *text)
 	case CONFIG_ACCESS:
 		return text_good(text) &&
 		       access_parse(text, NULL, wrong, sizeof(wrong)) == 0;
-	case CONFIG_LIST:
 	case CONFIG_ADDRESSES:
 		return each_part(text, check_part, (void *)key) == 0;
 	default:
@@ -306,10 +305,24 @@ static size_t listen_length(const struct config *config)
 	return len;
 }
 
+/* Any number of times: each is a port of its own. */
+static bool any_port(const char *address)
+{
+	size_t len = strlen(address);
+
+	return len >= 2 && strcmp(address + len - 2, ":0") == 0;
+}
+
 static int add_listen(void *arg, const char *address)
 {
 	struct config *config = arg;
 	char **list;
+	unsigned i;
+
+	for (i = 0; i < config->listen_count && !any_port(address); i++) {
+		if (strcmp(config->listen[i], address) == 0)
+			return -EEXIST;
+	}
 
 	if (listen_length(config) + strlen(address) > CONFIG_TEXT_MAX)
 		return -EINVAL;
@@ -587,9 +600,6 @@ char *config_value_wanted(const struct config_key *key, char *buf, size_t size)
 		break;
 	case CONFIG_TEXT:
 		snprintf(buf, size, "a text");
-		break;
-	case CONFIG_LIST:
-		snprintf(buf, size, "a list with a comma between its parts");
 		break;
 	case CONFIG_ADDRESSES:
 		snprintf(buf, size,

@@ -65,6 +65,10 @@ int config_key_set(enum config_section section, void *holder, const char *where,
 		access_parse(value, NULL, wrong, sizeof(wrong));
 	if (error == -ENOMEM)
 		config_error(errors, "%s: no memory", where);
+	else if (error == -EEXIST)
+		config_error(
+			errors, "%s: %s = %s: one address stands there twice",
+			where, key, config_short(value, shown, sizeof(shown)));
 	else if (error)
 		config_error(errors, "%s: %s = %s: %s is wanted%s%s%s", where,
 			     key, config_short(value, shown, sizeof(shown)),
@@ -443,6 +447,9 @@ static void word_listen(struct loader *l, const char *text)
 
 	if (error == -ENOMEM)
 		config_error(l->errors, "-l: no memory");
+	else if (error == -EEXIST)
+		config_error(l->errors, "-l %s: is given twice",
+			     config_short(text, shown, sizeof(shown)));
 	else if (error)
 		config_error(l->errors,
 			     "-l %s: no address; HOST:PORT, [IPV6]:PORT, :PORT "
@@ -539,6 +546,14 @@ static void check_exports(struct loader *l)
 		config_error(l->errors, "no memory for a configuration");
 }
 
+static void check_templates(struct loader *l)
+{
+	unsigned i;
+
+	for (i = 0; i < l->config->template_count; i++)
+		config_template_check(&l->config->templates[i], l->errors);
+}
+
 int config_load(const struct config_sources *sources, struct config *config,
 		struct config_errors *errors)
 {
@@ -557,6 +572,7 @@ int config_load(const struct config_sources *sources, struct config *config,
 	apply_words(&l, sources);
 	so_far = config_errors_total(errors);
 	check_exports(&l);
+	check_templates(&l);
 	if (!sources->file)
 		errors->usage += config_errors_total(errors) - so_far;
 	if (config_errors_total(errors) == before)

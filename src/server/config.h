@@ -121,6 +121,10 @@ int config_export_set(struct config_export *e, const char *key,
 int config_export_check(const struct config_export *e,
 			struct config_errors *errors);
 
+/* The same for a template. */
+int config_template_check(const struct config_export *e,
+			  struct config_errors *errors);
+
 /* An independent copy. -ENOMEM. */
 int config_export_copy(struct config_export *to,
 		       const struct config_export *from);

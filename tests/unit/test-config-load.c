@@ -196,6 +196,53 @@ static void size_word(void **state)
 	config_errors_free(&errors);
 }
 
+/* What goes wrong only when a client comes is told at once. */
+static void templates_wrong(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"size = from-name\n", "max-size"},
+		{"quota = 1M\nguarantee = 2M\n", "guarantee is larger"},
+		{"allow = foo bar baz\n", "foo bar baz"},
+		{"allow = cert:%*, a\n", "is wanted"},
+	};
+	struct config_errors errors;
+	struct config c;
+	char text[256];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(text, sizeof(text), "[template a*]\n%s", wrong[i][0]);
+		assert_int_not_equal(conf_load(text, &c, &errors), 0);
+		assert_int_equal(errors.count, 1);
+		assert_non_null(strstr(errors.lines[0], wrong[i][1]));
+		config_errors_free(&errors);
+	}
+}
+
+/* One address twice passes no check and no reload, for the next start would fail. */
+static void listen_twice(void **state)
+{
+	struct config_errors errors;
+	struct config c;
+
+	(void)state;
+	assert_int_not_equal(
+		conf_load("[server]\nlisten = localhost:1, [::]:1, "
+			  "localhost:1\n",
+			  &c, &errors),
+		0);
+	assert_int_equal(errors.count, 1);
+	assert_non_null(strstr(errors.lines[0], "twice"));
+	config_errors_free(&errors);
+	/* These are not the same. */
+	assert_int_equal(conf_load("[server]\nlisten = localhost:0, "
+				   "localhost:0\n",
+				   &c, &errors),
+			 0);
+	config_free(&c);
+}
+
 /* A size may be left out: the pool may have the disk. Templates are kept apart
  * from exports, and may have the same names. */
 static void templates(void **state)
@@ -322,10 +369,16 @@ static void foreign_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(precedence),	 cmocka_unit_test(listen),
-		cmocka_unit_test(default_moves), cmocka_unit_test(size_word),
-		cmocka_unit_test(templates),	 cmocka_unit_test(all_at_once),
-		cmocka_unit_test(bounded),	 cmocka_unit_test(foreign_text),
+		cmocka_unit_test(precedence),
+		cmocka_unit_test(listen),
+		cmocka_unit_test(default_moves),
+		cmocka_unit_test(size_word),
+		cmocka_unit_test(templates),
+		cmocka_unit_test(templates_wrong),
+		cmocka_unit_test(listen_twice),
+		cmocka_unit_test(all_at_once),
+		cmocka_unit_test(bounded),
+		cmocka_unit_test(foreign_text),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

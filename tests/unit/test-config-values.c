@@ -224,9 +224,6 @@ static void wrong_of(const struct config_key *key)
 	case CONFIG_WORD:
 		refuse_all(key, LIST(wrong_words));
 		break;
-	case CONFIG_LIST:
-		refuse_all(key, LIST(wrong_lists));
-		break;
 	case CONFIG_ACCESS:
 		refuse_all(key, LIST(wrong_rules));
 		refuse_all(key, LIST(wrong_lists));
@@ -355,9 +352,9 @@ static void good(void **state)
 	taken(CONFIG_EXPORT, "clone", "a b", "a b");
 	taken(CONFIG_EXPORT, "default", "1", "yes");
 	taken(CONFIG_EXPORT, "max-connections", "10000000", "10000000");
-	taken(CONFIG_TEMPLATE, "size", "from-name", "from-name");
+	taken(CONFIG_TEMPLATE, "size", "from-name\nmax-size = 1G", "from-name");
 	taken(CONFIG_TEMPLATE, "expire", "366d", "366d");
-	taken(CONFIG_TEMPLATE, "allow", "cert:%*, a", "cert:%*, a");
+	taken(CONFIG_TEMPLATE, "allow", "cert:%*, any ro", "cert:%*, any ro");
 	taken(CONFIG_TEMPLATE, "fresh", "always", "always");
 }
 

@@ -173,7 +173,8 @@ static void whole(void **state)
 				   "\n"
 				   "[template host-*]\n"
 				   "clone = a\n"
-				   "size = from-name\n";
+				   "size = from-name\n"
+				   "max-size = 1G\n";
 	struct config_errors errors;
 	struct config c;
 	char *written;
