@@ -18,7 +18,7 @@ done < <(
 		-name '*.py' -o -name '*.am' -o -name '*.syms' -o \
 		-name '*.pod' -o -name 'nbdram-*.m4' \) 2>/dev/null
 	ls configure.ac Makefile.am check quickstart .ci/run bench/compare \
-		bench/clone-peers bench/plugin-peers
+		bench/clone-peers bench/tls-peers bench/plugin-peers
 )
 [ "$count" -gt 10 ] || fail "only $count files found"
 [ "$missing" = 0 ] || fail "$missing of $count files do not begin with it"
