@@ -24,16 +24,18 @@ static bool is_hole(struct env *env, struct ram_disk *disk, uint64_t off)
 	return extent.kind == RAM_HOLE;
 }
 
-static void put_staged(struct env *env, struct ram_disk *disk, const void *data,
-		       uint64_t len, uint64_t off)
+static void put_staged(struct env *env, struct ram_disk *disk,
+		       const uint8_t *data, uint64_t len, uint64_t off)
 {
 	struct ram_view view;
 
-	CHECK_RC(env_stage(env, disk, len, off, &view), 0);
-	CHECK_U64(view.len, len);
-	view_fill(&view, data);
-	CHECK_RC(env_publish(env, &view), 0);
-	ram_view_release(&view, env->thread);
+	for (; len > 0; data += view.len, off += view.len, len -= view.len) {
+		CHECK_RC(env_stage(env, disk, len, off, &view), 0);
+		CHECK(view.len > 0);
+		view_fill(&view, data);
+		CHECK_RC(env_publish(env, &view), 0);
+		ram_view_release(&view, env->thread);
+	}
 }
 
 static void put(struct env *env, struct ram_disk *disk, const void *data,
