@@ -308,6 +308,12 @@ static int create(struct call *call, struct config_export *e)
 	error = ram_disk_create(call->server->pool, &spec, &disk);
 	if (error)
 		return fail_made(call, e->name, error);
+	/* Who gave it up, or ended the server, shall not find it there. */
+	if (call_cancelled(call)) {
+		ram_disk_delete(disk);
+		ram_disk_put(disk);
+		return fail_made(call, e->name, -ECANCELED);
+	}
 	pthread_mutex_lock(&call->server->change_lock);
 	error = publish(call, disk, e);
 	pthread_mutex_unlock(&call->server->change_lock);

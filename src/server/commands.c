@@ -18,19 +18,19 @@
 #define PROGRESS_MSEC 200
 
 static const struct server_command commands[] = {
-	{"list", "", true, command_list},
-	{"show", "name config", true, command_show},
-	{"create", "name keys", false, command_create},
-	{"delete", "name force", false, command_delete},
-	{"resize", "name size force", false, command_resize},
-	{"clone", "from to keys", false, command_clone},
-	{"snapshot", "name as keys", false, command_snapshot},
-	{"rollback", "name snapshot force", false, command_rollback},
-	{"clients", "", false, command_clients},
-	{"disconnect", "id", false, command_disconnect},
-	{"stats", "", false, command_stats},
-	{"reload", "", true, command_reload},
-	{"check", "", true, command_check},
+	{"list", "", false, true, command_list},
+	{"show", "name config", false, true, command_show},
+	{"create", "name keys", true, false, command_create},
+	{"delete", "name force", true, false, command_delete},
+	{"resize", "name size force", true, false, command_resize},
+	{"clone", "from to keys", true, false, command_clone},
+	{"snapshot", "name as keys", true, false, command_snapshot},
+	{"rollback", "name snapshot force", true, false, command_rollback},
+	{"clients", "", false, false, command_clients},
+	{"disconnect", "id", false, false, command_disconnect},
+	{"stats", "", false, false, command_stats},
+	{"reload", "", false, true, command_reload},
+	{"check", "", false, true, command_check},
 };
 
 static const struct server_command *find(const char *name)
@@ -163,6 +163,7 @@ struct call *call_new(struct callers *callers, struct server *server,
 	call->end->last = true;
 	call->job.run = run_job;
 	call->job.is_long = command->is_long || takes_memory(request->args);
+	call->job.changes = command->changes && !call->job.is_long;
 	call->callers = callers;
 	call->server = server;
 	call->command = command;

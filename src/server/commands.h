@@ -16,6 +16,7 @@ struct post;
 struct server_command {
 	const char *name;
 	const char *args; /* members of "args", with blanks between */
+	bool changes;	  /* takes change_lock for all that it does */
 	bool is_long;	  /* may take seconds */
 	/* Write members of the result to call->out. 0, or call_fail(). */
 	int (*run)(struct call *call);

@@ -8,6 +8,7 @@
 /* More would only take turns: they wait for locks of the store, or walk. */
 #define THREADS 4
 #define LONG_MOST 2
+#define CHANGES_MOST 1
 
 struct jobs_thread {
 	struct jobs *jobs;
@@ -20,7 +21,7 @@ struct jobs {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct job *first, **end; /* guarded by lock, as all below */
-	unsigned running_long;
+	unsigned running_long, running_changes;
 	bool stop;
 	unsigned count; /* of threads that run */
 	struct jobs_thread threads[THREADS];
@@ -34,6 +35,8 @@ static struct job *take(struct jobs *jobs)
 	for (at = &jobs->first; (job = *at); at = &job->next) {
 		if (job->is_long && jobs->running_long >= LONG_MOST)
 			continue;
+		if (job->changes && jobs->running_changes >= CHANGES_MOST)
+			continue;
 		*at = job->next;
 		if (jobs->end == &job->next)
 			jobs->end = at;
@@ -46,7 +49,7 @@ static void *work(void *arg)
 {
 	struct jobs_thread *t = arg;
 	struct jobs *jobs = t->jobs;
-	bool is_long;
+	bool is_long, changes;
 
 	pthread_mutex_lock(&jobs->lock);
 	for (;;) {
@@ -58,13 +61,16 @@ static void *work(void *arg)
 			continue;
 		}
 		is_long = t->now->is_long;
+		changes = t->now->changes;
 		jobs->running_long += is_long;
+		jobs->running_changes += changes;
 		pthread_mutex_unlock(&jobs->lock);
 		t->now->run(t->now, t->ram);
 		pthread_mutex_lock(&jobs->lock);
 		jobs->running_long -= is_long;
+		jobs->running_changes -= changes;
 		t->now = NULL;
-		if (is_long || jobs->stop)
+		if (is_long || changes || jobs->stop)
 			pthread_cond_broadcast(&jobs->more);
 	}
 	pthread_mutex_unlock(&jobs->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads for commands: the main thread and the workers never wait for one. A
- * few threads do all; long jobs may have half of them, so that a short one is
- * never behind a long one. */
+ * few threads do all; long jobs may have half of them, and of those that change
+ * something (which take turns anyway) one runs, so that a short one that only looks
+ * is never behind them. */
 #ifndef NBDRAM_SERVER_JOBS_H
 #define NBDRAM_SERVER_JOBS_H
 
@@ -16,6 +17,7 @@ struct jobs;
 struct job {
 	struct job *next;
 	bool is_long;
+	bool changes; /* takes server.change_lock at once */
 	/* Nobody waits for it any more: end soon. Set by jobs_cancel(). */
 	_Atomic bool cancelled;
 	/* Called on one of the threads, with its registration, outside every
