@@ -72,6 +72,12 @@ for host in host-1 host-2; do
 		"driver=nbd,host=localhost,port=$port,tls-creds=t" ||
 		fail "qemu-img, $host"
 	grep -q "cert:$host" "$log" || fail "the log does not know $host"
+	command -v nbd-client >/dev/null || continue
+	(cd "$dir/$host" && timeout 60 nbd-client -l -certfile client-cert.pem \
+		-keyfile client-key.pem -cacertfile ca-cert.pem \
+		-tlshostname localhost localhost "$port") >"$tmp/out" 2>&1
+	grep -q '^default' "$tmp/out" ||
+		fail "nbd-client, $host: $(cat "$tmp/out")"
 done
 for user in alice bob; do
 	nbdinfo --size "nbds://$user@127.0.0.1:$port/?tls-psk-file=$dir/$user/keys.psk" ||
