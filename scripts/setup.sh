@@ -141,6 +141,10 @@ build_tree()
 	local folder=$1 log=$2 wanted
 	shift 2
 	mkdir -p "$folder" || return
+	if [ -f "$top/config.status" ]; then
+		# configure would refuse, far down in its log.
+		die "$top was configured in place: run \`make distclean\` there first"
+	fi
 	if autotools_are_stale; then
 		(cd "$top" && autoreconf -fi) >>"$log" 2>&1 </dev/null || return
 	fi

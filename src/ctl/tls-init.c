@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -482,10 +483,25 @@ static int read_words(struct init *t, int argc, char **argv)
 	return t->dir && *t->dir ? 0 : usage("which folder?", "");
 }
 
+/* And the folder that it is to be in, as /etc/nbdram. */
+static bool make_dir(const char *dir)
+{
+	char *copy;
+
+	if (mkdir(dir, 0700) == 0)
+		return true;
+	copy = errno == ENOENT ? strdup(dir) : NULL;
+	if (!copy)
+		return false;
+	mkdir(dirname(copy), 0755);
+	free(copy);
+	return mkdir(dir, 0700) == 0;
+}
+
 static int open_dir(struct init *t)
 {
 	struct group *group = getgrnam(SERVICE_GROUP);
-	bool made = mkdir(t->dir, 0700) == 0;
+	bool made = make_dir(t->dir);
 
 	if (!made && errno != EEXIST) {
 		complain("%s: cannot be made: %s", t->dir, strerror(errno));

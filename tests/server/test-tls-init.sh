@@ -57,6 +57,10 @@ files = json.load(open(sys.argv[1]))["files"]
 assert {"done": "made", "file": sys.argv[2] + "/a/client-key.pem"} in files, files
 assert len(files) == 7, files
 END
+# As in /etc/nbdram/tls, where /etc/nbdram is not there yet; no more than that.
+init "$tmp/parent/tls" || fail "in a folder that is not there: $(cat "$tmp/errors")"
+[ -f "$tmp/parent/tls/server-cert.pem" ] || fail "no certificate there"
+init "$tmp/none/parent/tls" && fail "two folders were made on the way"
 "$nbdramctl" --json tls-init "$tmp/json" >"$tmp/out" || fail "--json in front: $?"
 [ "$(tr -d ' \n' <"$tmp/out")" = '{"files":[]}' ] || fail "$(cat "$tmp/out")"
 (cd "$tmp" && init --client a -- -dir) || fail "--: $(cat "$tmp/errors")"
@@ -109,7 +113,7 @@ wrong_init 2 'a:b: a name here' "$tmp/new" --psk a:b
 wrong_init 2 'there is no such option' "$tmp/new" --server x
 wrong_init 2 'is too much' "$tmp/new" "$tmp/newer"
 [ ! -e "$tmp/new" ] || fail "it has made a folder"
-wrong_init 1 'cannot be made: No such file' "$tmp/no/where"
+wrong_init 1 'cannot be made: No such file' "$tmp/not/any/where"
 mv "$dir/ca-key.pem" "$tmp/"
 wrong_init 1 'ca-cert.pem: is there without ca-key.pem' "$dir" --client host-3
 echo garbage >"$dir/ca-key.pem"
