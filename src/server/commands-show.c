@@ -186,8 +186,10 @@ static int put_disk(struct call *call, const struct ram_disk *disk,
 	return put_lineage(call, info->origin);
 }
 
-/* Its section as the configuration has it. 0 and *text NULL: it has none. */
-static int configured_section(struct server *s, const char *name, char **text)
+/* Its section as the configuration has it, with the size that the disk has now. 0
+ * and *text NULL: it has none. */
+static int configured_section(struct server *s,
+			      const struct ram_disk_info *info, char **text)
 {
 	struct config_export copy;
 	unsigned i;
@@ -196,7 +198,7 @@ static int configured_section(struct server *s, const char *name, char **text)
 	*text = NULL;
 	pthread_mutex_lock(&s->config_lock);
 	for (i = 0; i < s->config->export_count && !found; i++) {
-		if (strcmp(s->config->exports[i].name, name) == 0)
+		if (strcmp(s->config->exports[i].name, info->name) == 0)
 			found = config_export_copy(&copy,
 						   &s->config->exports[i])
 					? -ENOMEM
@@ -204,6 +206,8 @@ static int configured_section(struct server *s, const char *name, char **text)
 	}
 	pthread_mutex_unlock(&s->config_lock);
 	if (found > 0) {
+		if (!info->readonly)
+			copy.size = info->size;
 		*text = config_write_export(&copy);
 		config_export_free(&copy);
 	}
@@ -276,7 +280,7 @@ static char *section_of(const struct family *family,
 static int section(struct server *s, const struct family *family,
 		   const struct ram_disk_info *info, char **text)
 {
-	int error = configured_section(s, info->name, text);
+	int error = configured_section(s, info, text);
 
 	if (!error && !*text)
 		*text = section_of(family, info);

@@ -10,6 +10,8 @@ p = Peer.open(name="a")
 p.write(63 * MIB, b"end")
 assert "-e a says" in ctl("resize", "a", "1T")
 assert Peer.open(name="a").size == 2**40
+# The section to be put into a file has the size that the disk has.
+assert "size = 1T" in ctl("show", "a", "--config").splitlines()
 assert disks()["a"]["size"] == 2**40
 p.disc()
 assert eventually(10, lambda: disks()["a"]["clients"] == 0)
