@@ -5,12 +5,12 @@
 #include <stddef.h>
 
 /* Kinds that can be told from each other in a second; it is a power of two. */
-#define PLACES 256u
-/* Where one of them may lie. When all of these are taken it shares the first. */
+#define KINDS 256u
+/* Where one of them may lie. When all of these are taken it counts only as one of its
+ * format. */
 #define TRIES 8u
-
-/* No line is about this: the sum of those of a format. */
-#define ALL UINT64_MAX
+/* More formats than the program has. */
+#define FORMATS 512u
 
 struct place {
 	uint64_t key; /* 0: free */
@@ -19,7 +19,7 @@ struct place {
 	struct log_held held;
 };
 
-static struct place places[PLACES];
+static struct place places[KINDS + FORMATS];
 static unsigned holding; /* places with lines held */
 
 static uint64_t mix(uint64_t x)
@@ -37,37 +37,45 @@ static bool is_free(const struct place *p, time_t now)
 	return p->key == 0 || (p->second != now && p->held.lines == 0);
 }
 
-static struct place *find(const void *format, uint64_t about, time_t now)
+/* NULL: there is no room. */
+static struct place *find(struct place *table, unsigned size, unsigned tries,
+			  uint64_t key, time_t now)
 {
-	uint64_t key = mix(mix((uintptr_t)format) ^ about) | 1;
 	struct place *p, *room = NULL;
 	unsigned i;
 
-	for (i = 0; i < TRIES; i++) {
-		p = &places[(key / 2 + i) % PLACES];
+	for (i = 0; i < tries; i++) {
+		p = &table[(key / 2 + i) % size];
 		if (p->key == key && p->second == now)
 			return p;
 		if (!room && is_free(p, now))
 			room = p;
 	}
-	if (!room)
-		return &places[key / 2 % PLACES];
-	room->key = key;
-	room->second = now;
-	room->lines = 0;
+	if (room) {
+		room->key = key;
+		room->second = now;
+		room->lines = 0;
+	}
 	return room;
 }
 
 bool log_limit(const void *format, uint64_t about, time_t now,
 	       struct log_held **held)
 {
-	struct place *kind = find(format, about, now);
-	struct place *all = find(format, ALL, now);
+	uint64_t key = mix((uintptr_t)format);
+	struct place *all, *kind;
 
 	*held = NULL;
-	if (kind->lines < LOG_LIMIT_KIND && all->lines < LOG_LIMIT_FORMAT) {
-		kind->lines++;
+	all = find(places + KINDS, FORMATS, FORMATS, key | 1, now);
+	if (!all)
+		return true;
+	kind = find(places, KINDS, TRIES, mix(key ^ about) | 1, now);
+	if (!kind)
+		kind = all;
+	if (all->lines < LOG_LIMIT_FORMAT &&
+	    (kind == all || kind->lines < LOG_LIMIT_KIND)) {
 		all->lines++;
+		kind->lines += kind != all;
 		return true;
 	}
 	if (kind->held.lines++ == 0) {
@@ -82,7 +90,7 @@ const struct log_held *log_limit_over(time_t now)
 	static struct log_held told;
 	unsigned i;
 
-	for (i = 0; holding > 0 && i < PLACES; i++) {
+	for (i = 0; holding > 0 && i < KINDS + FORMATS; i++) {
 		if (places[i].held.lines == 0 || places[i].second == now)
 			continue;
 		told = places[i].held;
