@@ -79,7 +79,8 @@ assert tree("e") == [(0, "a"), (1, "b"), (2, "c"), (1, "kept"), (2, "f"),
 ctl("create", "g", "clone=d", "quota=3M")
 assert ctl("show", "--config", "g") == \
     "[export g]\nsize = 64M\nclone = d\nquota = 3M\n"
-assert ctl("show", "--config", "e") == "[export e]\nclone = d\n"
+assert ctl("show", "--config", "e") == \
+    "[export e]\nsize = 64M\nclone = d\n"
 ctl("create", "h", "clone=g", "size=128M")
 assert disks()["h"]["size"] == 128 * MIB
 assert "only be larger" in ctl("create", "i", "clone=d", "size=32M", status=1)
