@@ -283,6 +283,9 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		len = round_down(off + ram_pool_piece(t->pool), BLOCK_SIZE) -
 		      off;
 	if (!(flags & RAM_LAST) && !landing_has_room(t->pool, len)) {
+		/* Not in line, where an earlier call may have left it: nobody
+		 * behind it would ever have a turn. */
+		wait_done(t);
 		error = -EAGAIN;
 		goto out;
 	}
