@@ -420,7 +420,7 @@ static bool has_work(struct ram_pool *pool)
  * for at once, -1 for when somebody calls. */
 static void step(struct ram_pool *pool, int *pause)
 {
-	bool waiters, more;
+	bool waiters, more, quiet;
 
 	lock_take(&pool->keeper_lock);
 	waiters = atomic_load(&pool->waiters_count) > 0;
@@ -438,15 +438,14 @@ static void step(struct ram_pool *pool, int *pause)
 		waiters = true;
 		tell_of_landing(pool);
 	}
+	quiet = pool->calm && !pool->over;
 	lock_drop(&pool->keeper_lock);
 	if (more)
 		*pause = 0;
 	else if (waiters)
 		*pause = PAUSE_SHORT_MSEC;
 	else
-		*pause = has_work(pool) || !pool->calm || pool->over
-				 ? PAUSE_MSEC
-				 : -1;
+		*pause = has_work(pool) || !quiet ? PAUSE_MSEC : -1;
 }
 
 /* -------------------------------------------------------------- the thread */
