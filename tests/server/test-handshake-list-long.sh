@@ -14,7 +14,8 @@ done
 for ((i = 0; i < 2400; i++)); do
 	exports+=(-e "d$i,size=1M")
 done
-start_nbdramd --both -m 64M "${exports[@]}"
+# nbdinfo lists them all, and asks for each, in one handshake.
+start_nbdramd --both -m 64M -o handshake-timeout=120s "${exports[@]}"
 cat >"$tmp/program" <<'END'
 want = ["%0255d" % i for i in range(600)] + ["d%d" % i for i in range(2400)]
 def right(found):
