@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "log.h"
+#include "parse.h"
 #include "tls-private.h"
 
 #define FILE_NAME "keys.psk"
@@ -47,17 +48,6 @@ void psk_free(struct psk_keys *keys)
 
 /* ------------------------------------------------------------- reading it */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* NULL, or what is wrong with it. */
 static const char *parse_key(const char *hex, struct psk_key *key)
 {
@@ -70,7 +60,7 @@ static const char *parse_key(const char *hex, struct psk_key *key)
 	if (len % 2 != 0)
 		return "the key has an odd number of hexadecimal digits";
 	for (i = 0; i < len; i++) {
-		if (hex_digit(hex[i]) < 0)
+		if (parse_hex_digit(hex[i]) < 0)
 			return "the key is not all hexadecimal digits";
 	}
 	if (len / 2 < KEY_LEAST)
@@ -78,8 +68,8 @@ static const char *parse_key(const char *hex, struct psk_key *key)
 	if (len / 2 > KEY_MOST)
 		return "the key is longer than 64 bytes (128 digits)";
 	for (i = 0; i < len / 2; i++)
-		key->bytes[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 |
-					  hex_digit(hex[2 * i + 1]));
+		key->bytes[i] = (uint8_t)(parse_hex_digit(hex[2 * i]) << 4 |
+					  parse_hex_digit(hex[2 * i + 1]));
 	key->len = len / 2;
 	return NULL;
 }

@@ -7,20 +7,10 @@
 #include <string.h>
 
 #include "check.h"
+#include "parse.h"
 #include "wire.h"
 
 /* --------------------------------------------------------------- the name */
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
 
 /* 8-4-4-4-12 hexadecimal digits at text; NULL: not of that form, else what
  * stands behind. */
@@ -31,8 +21,8 @@ static const char *parse_uuid(const char *text, uint8_t uuid[16])
 
 		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
 			return NULL;
-		high = hex_digit(text[0]);
-		low = high < 0 ? -1 : hex_digit(text[1]);
+		high = parse_hex_digit(text[0]);
+		low = high < 0 ? -1 : parse_hex_digit(text[1]);
 		if (low < 0)
 			return NULL;
 		uuid[i] = (uint8_t)(high << 4 | low);

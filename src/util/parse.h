@@ -17,4 +17,16 @@ int parse_size(const char *text, uint64_t *size);
  * -EINVAL: anything else. */
 int parse_bool(const char *text, bool *value);
 
+/* The value of a hexadecimal digit; -1: it is none. */
+static inline int parse_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
 #endif
