@@ -129,21 +129,28 @@ static void return_lent(struct ram_view *view, struct ram_thread *t)
 
 /* ------------------------------------------------------------- receiving */
 
+/* A place in a staged view: piece number i, before which so many bytes lie. It
+ * only moves forward. */
+struct place {
+	unsigned i;
+	uint64_t before;
+};
+
 /* The block at which byte `done` of a staged view lies, and how many of the
  * view's blocks follow it in the same piece, itself included. */
-static uint32_t staged_block(const struct ram_view *view, uint64_t done,
-			     uint64_t *following)
+static uint32_t staged_block(const struct ram_view *view, struct place *place,
+			     uint64_t done, uint64_t *following)
 {
 	const struct ram_pool *pool = view->disk->pool;
 	const uint8_t *base;
-	uint64_t at = 0, end;
-	unsigned i;
+	uint64_t end;
 
-	for (i = 0; at + view->iov[i].iov_len <= done; i++)
-		at += view->iov[i].iov_len;
-	base = (const uint8_t *)view->iov[i].iov_base + (done - at);
-	end = (uint64_t)((const uint8_t *)view->iov[i].iov_base +
-			 view->iov[i].iov_len - pool->backing.base);
+	while (place->before + view->iov[place->i].iov_len <= done)
+		place->before += view->iov[place->i++].iov_len;
+	base = (const uint8_t *)view->iov[place->i].iov_base +
+	       (done - place->before);
+	end = (uint64_t)((const uint8_t *)view->iov[place->i].iov_base +
+			 view->iov[place->i].iov_len - pool->backing.base);
 	*following = div_up(end, BLOCK_SIZE) -
 		     (uint64_t)(base - pool->backing.base) / BLOCK_SIZE;
 	return (uint64_t)(base - pool->backing.base) / BLOCK_SIZE;
@@ -153,10 +160,11 @@ static void unstage(struct ram_view *view, struct ram_thread *t)
 {
 	uint64_t n, off;
 	struct run run = {.cold = false};
+	struct place place = {0};
 
 	while (view->done < view->len) {
 		off = view->off + view->done;
-		run.first = staged_block(view, view->done, &n);
+		run.first = staged_block(view, &place, view->done, &n);
 		run.count = min_u64(n, RUN_BLOCKS);
 		block_untake(t ? t : view->thread, run);
 		view->done = round_down(off, BLOCK_SIZE) +
@@ -306,6 +314,29 @@ out:
 	return thread_leave(t, error);
 }
 
+/* So many entries ahead does publishing fetch the counts that it will change. */
+#define AHEAD 8
+
+/* The counts of the block that is replaced a little later, and of the one that
+ * replaces it, come into the cache meanwhile: scattered ones are never there. */
+static inline void look_ahead(const struct ram_view *view,
+			      const struct place *place, const entry_t *entry,
+			      uint64_t slot)
+{
+	const struct ram_pool *pool = view->disk->pool;
+	uint64_t old = 0, next;
+
+	if (slot + AHEAD < TABLE_ENTRIES)
+		old = atomic_load_explicit(&entry[AHEAD], memory_order_relaxed);
+	if (refers(old))
+		__builtin_prefetch(&pool->meta[old], 1);
+	if (place->i + AHEAD < view->count) {
+		next = (uint8_t *)view->iov[place->i + AHEAD].iov_base -
+		       pool->backing.base;
+		__builtin_prefetch(&pool->meta[next / BLOCK_SIZE], 1);
+	}
+}
+
 int ram_view_publish(struct ram_view *view)
 {
 	struct ram_thread *t = view->thread;
@@ -316,9 +347,11 @@ int ram_view_publish(struct ram_view *view)
 		.charge = view->charge,
 		.holes = disk_wants_holes(view->disk),
 	};
-	uint64_t off, n;
+	struct place place = {0};
+	uint64_t off, slot, n;
+	entry_t *entry = NULL;
 	unsigned from, to;
-	entry_t *entry;
+	uint32_t block;
 	int error;
 
 	ram_epoch_enter(t);
@@ -327,16 +360,21 @@ int ram_view_publish(struct ram_view *view)
 		error = -EINVAL; /* it shrank meanwhile */
 	while (!error && view->done < view->len) {
 		off = view->off + view->done;
+		slot = off / BLOCK_SIZE % TABLE_ENTRIES;
 		from = off % BLOCK_SIZE;
 		to = min_u64(from + (view->len - view->done), BLOCK_SIZE);
-		error = tree_leaf_for_write(view->disk, t, off / BLOCK_SIZE,
-					    &entry);
-		if (!error)
-			error = writer_publish(
-				&w, entry, staged_block(view, view->done, &n),
-				from, to);
-		if (!error)
+		if (!entry || slot == 0)
+			error = tree_leaf_for_write(view->disk, t,
+						    off / BLOCK_SIZE, &entry);
+		if (error)
+			break;
+		block = staged_block(view, &place, view->done, &n);
+		look_ahead(view, &place, entry, slot);
+		error = writer_publish(&w, entry, block, from, to);
+		if (!error) {
 			view->done += to - from;
+			entry++;
+		}
 	}
 	if (view->done == view->len || error) {
 		/* What is left over serves another try, or is not needed. */
