@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Kernel TLS for sending: nbdramd and clients in a guest of User-mode Linux, whose
-# kernel has it, with TLS 1.2 and 1.3. What the guest does stands in
-# uml-tls-init.sh; it sees this host's programs by hostfs, where nothing is writable.
+# kernel has it, with TLS 1.2 and 1.3; and a block device there by nbd-client with
+# TLS. What the guest does stands in uml-tls-init.sh; it sees this host's programs by
+# hostfs, where nothing is writable.
 . ./functions.sh
 . "$abs_top_srcdir/tests/tls.sh"
 requires_root
-requires_command linux.uml cpio busybox nbdcopy
+requires_command linux.uml cpio busybox nbdcopy nbd-client
 [ -z "$sanitizers" ] || skip "too slow with a sanitizer in the guest"
 module=$(echo /usr/lib/uml/modules/*/kernel/net/tls/tls.ko)
 [ -f "$module" ] || skip "User-mode Linux has no tls.ko"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The whole system of the User-mode Linux guest of test-kernel-tls.sh: its kernel
-# has TLS, so nbdramd and its clients run in here. Ends with the line GUEST-PASS or
+# has TLS, so nbdramd and its clients run in here, nbd-client among them. Ends with the line GUEST-PASS or
 # GUEST-FAIL.
 export PATH=/bin
 
@@ -26,6 +26,7 @@ host() { chroot /host /usr/bin/env -i PATH=/usr/bin:/usr/sbin:/bin:/sbin \
 mkdir -p /proc /sys /host
 mount -t devtmpfs dev /dev
 mount -t proc proc /proc
+mount -t sysfs sysfs /sys
 for word in $(cat /proc/cmdline); do
 	case $word in
 	t_*=*) eval "${word%%=*}='${word#*=}'" ;;
@@ -72,6 +73,32 @@ for version in 1.3 1.2; do
 done
 [ "$(sed -n 's/^TlsTxSw[ 	]*//p' /proc/net/tls_stat)" -ge 5 ] ||
 	die "the kernel knows of no TLS"
+
+# nbd-client hands the kernel one end of a socket pair and does TLS between it and
+# the server.
+module=/host$t_modules/kernel/drivers/block/nbd.ko
+[ ! -f "$module" ] || insmod "$module" nbds_max=1 ||
+	die "insmod nbd"
+dev=/dev/nbd0
+attach()
+{
+	host nbd-client localhost 10809 $dev -N "" -b 4096 "$@" >/tmp.log 2>&1 ||
+		die "nbd-client $*: $(cat /tmp.log)"
+	n=0
+	until [ "$(cat /sys/block/nbd0/size)" = $((24 * 2048)) ]; do
+		n=$((n + 1))
+		[ $n -lt 300 ] || die "size of nbd0: $(cat /sys/block/nbd0/size)"
+		sleep 0.1
+	done
+}
+attach -certfile /tmp/tls/client-cert.pem -keyfile /tmp/tls/client-key.pem \
+	-cacertfile /tmp/tls/ca-cert.pem -tlshostname localhost
+cmp /host/tmp/data $dev || die "nbd-client reads other data"
+dd if=/dev/urandom of=/host/tmp/new bs=1M count=24 2>/dev/null
+dd if=/host/tmp/new of=$dev bs=1M conv=fsync 2>/dev/null || die "dd to $dev"
+host nbd-client -d $dev >/tmp.log 2>&1 || die "nbd-client -d: $(cat /tmp.log)"
+host nbdcopy "$uri" /tmp/back || die "nbdcopy after nbd-client"
+cmp /host/tmp/new /host/tmp/back || die "what nbd-client wrote is not there"
 kill $(pidof nbdramd)
 wait $server || die "nbdramd has not ended well"
 end "GUEST-PASS"
