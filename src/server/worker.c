@@ -3,6 +3,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -215,8 +216,11 @@ static void poll_busily(struct worker *w, unsigned usec)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	char name[16];
 	unsigned busy;
 
+	snprintf(name, sizeof(name), "worker %u", w->number % 1000);
+	pthread_setname_np(pthread_self(), name);
 	for (;;) {
 		busy = atomic_load(&w->server->limits.busy_poll_usec);
 		if (busy)

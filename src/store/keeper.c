@@ -488,6 +488,8 @@ static void *keep(void *arg)
 	struct ram_pool *pool = arg;
 	int pause = 0;
 
+	/* As top and the like show it. */
+	pthread_setname_np(pthread_self(), "housekeeper");
 	while (!stopping(pool)) {
 		step(pool, &pause);
 		if (pause > 0) {
