@@ -86,6 +86,8 @@ static void forget_listen(struct config *config)
 {
 	while (config->listen_count > 0)
 		free(config->listen[--config->listen_count]);
+	free(config->listen_where);
+	config->listen_where = NULL;
 }
 
 /* A key of [server] or [pool]. */
@@ -268,8 +270,11 @@ static void read_key(struct loader *l, const struct ini_line *line,
 	}
 	if (seen)
 		*seen = line->number;
-	if (key && key->type == CONFIG_ADDRESSES)
+	if (key && key->type == CONFIG_ADDRESSES) {
 		forget_listen(l->config);
+		/* Without memory for that the address has to do. */
+		l->config->listen_where = strdup(where);
+	}
 	if (l->holder == l->config)
 		set_config(l, l->section, where, line->word, line->value);
 	else

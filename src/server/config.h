@@ -42,6 +42,7 @@ struct config {
 	unsigned template_count;
 	char **listen; /* "HOST:PORT", "[V6]:PORT", ":PORT", "unix:PATH" */
 	unsigned listen_count;
+	char *listen_where; /* "FILE:LINE"; NULL: not from a file */
 	char *control;	    /* path of the control socket */
 	bool control_asked; /* named by key or -s: it must be had */
 	/* RAM_DEFAULT: as the store sees fit. */

@@ -80,6 +80,27 @@ static void tell_failed(struct ram_pool *pool, const struct config_export *o,
 		     o->where, o->name, usage.size >> 20);
 }
 
+static void tell_parent(const struct config_export *o,
+			struct config_errors *errors)
+{
+	config_error(errors,
+		     "%s: export %s: clone = %s: there is no such disk, in the "
+		     "pool or in the configuration",
+		     o->where, o->name, o->clone);
+}
+
+int disk_try(const struct config_export *o, bool parent,
+	     struct config_errors *errors)
+{
+	if (o->clone && !parent)
+		tell_parent(o, errors);
+	else if (!o->clone && o->size == 0)
+		tell_size(o, errors);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int make_clone(struct exports *exports, struct ram_pool *pool,
 		      const struct config_export *o,
 		      const struct ram_disk_spec *spec, struct ram_disk **disk,
@@ -89,10 +110,7 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 	int error = ram_disk_open(pool, o->clone, &parent);
 
 	if (error) {
-		config_error(errors,
-			     "%s: export %s: clone = %s: there is no such "
-			     "disk, in the pool or in the configuration",
-			     o->where, o->name, o->clone);
+		tell_parent(o, errors);
 		return error;
 	}
 	error = ram_disk_clone(parent, spec, 0, disk);

@@ -18,6 +18,11 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 	      const struct config_export *o, struct ram_disk **disk,
 	      struct config_errors *errors);
 
+/* Whether a pool without disks would make that refuse o at once; parent: what it
+ * is to be a clone of is asked for too. -EINVAL, and a line in *errors. */
+int disk_try(const struct config_export *o, bool parent,
+	     struct config_errors *errors);
+
 /* A disk that is there already is no clone of what o->clone names: a line in
  * *lines. */
 void disk_compare_parent(struct ram_pool *pool, struct ram_disk *disk,

@@ -12,6 +12,29 @@
 
 #define DEFAULT_PORT "10809"
 
+void listen_sink_init(struct listen_sink *sink, const struct config *config,
+		      struct config_errors *errors)
+{
+	sink->errors = errors;
+	sink->insecure = config->insecure || config->tls == CONFIG_TLS_REQUIRE;
+	if (config->listen_where)
+		snprintf(sink->where, sizeof(sink->where),
+			 "%s: ", config->listen_where);
+	else
+		*sink->where = 0;
+}
+
+int listen_address_public(struct config_errors *errors, const char *where,
+			  const char *text)
+{
+	config_error(errors,
+		     "%s%s: others than this host could read and write the "
+		     "disks in clear; listen to localhost, take tls = "
+		     "require, or say %s if the network is to be trusted",
+		     where, text, *where ? "insecure = yes" : "--insecure");
+	return -EACCES;
+}
+
 bool listen_address_private(const struct sockaddr *address)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
@@ -78,26 +101,20 @@ static int open_tcp(struct listen_sink *sink, const struct addrinfo *a,
 	struct unix_socket u = {.fd = -1};
 	int error;
 
-	if (!listen_address_private(a->ai_addr) && !sink->insecure) {
-		config_error(
-			sink->errors,
-			"%s: others than this host could read and write "
-			"the disks in clear; listen to localhost, take tls "
-			"= require, or say "
-			"--insecure if the network is to be trusted",
-			text);
-		return -EACCES;
-	}
+	if (!listen_address_private(a->ai_addr) && !sink->insecure)
+		return listen_address_public(sink->errors, sink->where, text);
 	error = new_tcp(sink, a, &u.fd);
 	if (error == -EADDRNOTAVAIL)
 		return 1;
 	if (error) {
-		config_error(sink->errors, "%s: cannot listen: %s%s", text,
-			     strerror(-error),
+		config_error(sink->errors, "%s%s: cannot listen: %s%s%s",
+			     sink->where, text, strerror(-error),
 			     error == -EADDRINUSE
 				     ? " by another program; stop it or take "
-				       "another port (-l)"
-				     : "");
+				       "another port"
+				     : "",
+			     error == -EADDRINUSE && !*sink->where ? " (-l)"
+								   : "");
 		return error;
 	}
 	error = sink->add(sink, &u);
@@ -142,39 +159,51 @@ static int split(const char *text, char *host, size_t size, const char **port)
 	return 0;
 }
 
-static int open_name(struct listen_sink *sink, const char *text)
+/* All addresses of a name, for freeaddrinfo(). NULL: told. */
+static struct addrinfo *resolve(struct listen_sink *sink, const char *text)
 {
 	const struct addrinfo hints = {
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_PASSIVE,
 	};
-	struct addrinfo *found = NULL, *a;
+	struct addrinfo *found = NULL;
 	const char *port;
 	char host[256];
-	int error, opened = 0, result = 0;
+	int error;
 
 	if (split(text, host, sizeof(host), &port)) {
 		config_error(sink->errors,
-			     "%s: no address; HOST:PORT, [IPV6]:PORT, :PORT "
+			     "%s%s: no address; HOST:PORT, [IPV6]:PORT, :PORT "
 			     "and unix:PATH are",
-			     text);
-		return -EINVAL;
+			     sink->where, text);
+		return NULL;
 	}
 	error = getaddrinfo(*host ? host : NULL, port, &hints, &found);
-	if (error) {
-		config_error(sink->errors, "%s: no such address: %s", text,
-			     gai_strerror(error));
+	if (!error)
+		return found;
+	config_error(sink->errors, "%s%s: no such address: %s", sink->where,
+		     text, gai_strerror(error));
+	return NULL;
+}
+
+static int open_name(struct listen_sink *sink, const char *text)
+{
+	struct addrinfo *found = resolve(sink, text), *a;
+	int opened = 0, result = 0;
+
+	if (!found)
 		return -EINVAL;
-	}
 	for (a = found; a && result >= 0; a = a->ai_next) {
 		result = open_tcp(sink, a, text);
 		opened += result == 0;
 	}
 	freeaddrinfo(found);
 	if (result >= 0 && opened == 0) {
-		config_error(sink->errors, "%s: this host has no such address",
-			     text);
+		config_error(sink->errors,
+			     "%s%s: this host has no such address; take one "
+			     "that it has",
+			     sink->where, text);
 		return -EADDRNOTAVAIL;
 	}
 	return result < 0 ? result : 0;
@@ -192,11 +221,30 @@ int listen_address_open(struct listen_sink *sink, const char *text)
 		return open_name(sink, text);
 	error = unix_socket_listen(&u, text + 5, 0, &why);
 	if (error) {
-		config_error(sink->errors, "%s", why.text);
+		config_error(sink->errors, "%s%s", sink->where, why.text);
 		return error;
 	}
 	error = sink->add(sink, &u);
 	if (error)
 		unix_socket_close(&u);
 	return error;
+}
+
+int listen_address_check(struct listen_sink *sink, const char *text)
+{
+	struct addrinfo *found, *a;
+	int result = 0;
+
+	if (strncmp(text, "unix:", 5) == 0)
+		return 0;
+	found = resolve(sink, text);
+	if (!found)
+		return -EINVAL;
+	for (a = found; a && !result; a = a->ai_next) {
+		if (!listen_address_private(a->ai_addr) && !sink->insecure)
+			result = listen_address_public(sink->errors,
+						       sink->where, text);
+	}
+	freeaddrinfo(found);
+	return result;
 }

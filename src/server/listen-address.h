@@ -16,13 +16,27 @@ struct listen_sink {
 	/* Somebody has the address. True: it was one of ours that will be closed
 	 * soon, and now lets another sit beside it. */
 	bool (*share)(struct listen_sink *sink, const struct sockaddr *address);
+	/* By listen_sink_init(). */
 	struct config_errors *errors;
+	char where[1104]; /* "FILE:LINE: ", or "" */
 	bool insecure;
 };
+
+void listen_sink_init(struct listen_sink *sink, const struct config *config,
+		      struct config_errors *errors);
 
 /* Open all sockets of an address ("HOST:PORT", "[V6]:PORT", ":PORT",
  * "unix:PATH"). Negative: a line in sink->errors says why. */
 int listen_address_open(struct listen_sink *sink, const char *text);
+
+/* Could they be opened? Looks at the addresses alone, and opens nothing: what is
+ * no address of anything, or may not be listened to without TLS. Negative: told
+ * in sink->errors. */
+int listen_address_check(struct listen_sink *sink, const char *text);
+
+/* Tell that what is there could be read by everybody. Returns -EACCES. */
+int listen_address_public(struct config_errors *errors, const char *where,
+			  const char *text);
 
 /* May a listener be there without TLS and without --insecure? */
 bool listen_address_private(const struct sockaddr *address);

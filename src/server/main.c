@@ -11,6 +11,7 @@
 
 #include "aside.h"
 #include "check.h"
+#include "config-try.h"
 #include "control-socket.h"
 #include "disks.h"
 #include "early-stop.h"
@@ -147,6 +148,8 @@ static void log_errors(struct config_errors *errors)
 
 	for (i = 0; i < errors->count; i++)
 		log_text(LOG_ERROR, errors->lines[i]);
+	if (errors->more > 0)
+		log_error("and %u more mistakes", errors->more);
 	config_errors_free(errors);
 }
 
@@ -251,6 +254,22 @@ static void work_on_disks(void *arg)
 				     &start->plan, &start->errors);
 }
 
+/* Clients would wonder. */
+static void warn_nothing(struct server *s)
+{
+	struct export *e;
+	unsigned at;
+
+	if (s->config->template_count > 0)
+		return;
+	e = exports_next(&s->exports, NULL, &at);
+	if (!e)
+		log_warning("nothing is exported: there is no [export NAME] in "
+			    "the configuration; `nbdramctl create` makes a "
+			    "disk, too");
+	export_put(&s->exports, e);
+}
+
 /* The disks that are asked for, under their names. */
 static int open_exports(struct start *start)
 {
@@ -275,6 +294,7 @@ static int open_exports(struct start *start)
 	config_errors_free(errors);
 	disks_keep(&s->exports, plan);
 	disks_restore(&s->exports, s->pool);
+	warn_nothing(s);
 	return 0;
 }
 
@@ -409,6 +429,15 @@ static int run(struct options *o)
 	return error && error != -EINTR ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static int try(const struct config *config)
+{
+	struct config_errors errors = {0};
+	int error = config_try(config, &errors);
+
+	log_errors(&errors);
+	return error ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -430,8 +459,8 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		if (options.verbose)
 			log_set_level(LOG_DEBUG);
-		if (!options.check_only)
-			result = run(&options);
+		result = options.check_only ? try(&options.config)
+					    : run(&options);
 		break;
 	}
 	log_catch_up(true);

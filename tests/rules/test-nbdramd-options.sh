@@ -76,12 +76,15 @@ for section in "${sections[@]}"; do
 	esac
 done
 
+# What a file says, and not what is to be found on this host by it.
+alone=(-o tls=off --insecure -p "$tmp/no-pool")
+
 # The sample as it is, and with all of its settings, is taken.
 "$program" -t -c "$sample" >"$tmp/errors" 2>&1 ||
 	fail "the sample: $(cat "$tmp/errors")"
 [ ! -s "$tmp/errors" ] || fail "-t says something: $(cat "$tmp/errors")"
 sed 's/^#\([^# ]\)/\1/' "$sample" >"$tmp/all.conf"
-"$program" -t -c "$tmp/all.conf" >"$tmp/errors" 2>&1 ||
+"$program" -t -c "$tmp/all.conf" "${alone[@]}" >"$tmp/errors" 2>&1 ||
 	fail "all of the sample: $(cat "$tmp/errors")"
 
 # The README: what its examples pass to nbdramd, and the first column of its
@@ -113,7 +116,7 @@ awk '/^    \[/ { inside = 1 }
 	/^[^ ]/ { inside = 0 }
 	inside' "$readme" | sed 's/^    //' >"$tmp/readme.conf"
 [ -s "$tmp/readme.conf" ] || fail "no file in README.md"
-"$program" -t -c "$tmp/readme.conf" >"$tmp/errors" 2>&1 ||
+"$program" -t -c "$tmp/readme.conf" "${alone[@]}" >"$tmp/errors" 2>&1 ||
 	fail "the file in README.md: $(cat "$tmp/errors")"
 # Those of the manual.
 awk '/^ \[/ { inside = 1; if (!was) { n++; was = 1 } }
@@ -122,7 +125,7 @@ awk '/^ \[/ { inside = 1; if (!was) { n++; was = 1 } }
 	out="$tmp/page" "$conf_page"
 for file in "$tmp"/page[0-9]*.conf; do
 	grep -q '^key = value' "$file" && continue
-	"$program" -t -c "$file" >"$tmp/errors" 2>&1 ||
+	"$program" -t -c "$file" "${alone[@]}" >"$tmp/errors" 2>&1 ||
 		fail "a file in nbdram.conf.pod: $(cat "$file" "$tmp/errors")"
 done
 
@@ -153,8 +156,8 @@ for section in server pool export; do
 			echo "[$section]"
 		fi >"$tmp/one.conf"
 		echo "$key = $value" >>"$tmp/one.conf"
-		"$program" -t "$@" || fail "$* is refused"
-		"$program" -t -c "$tmp/one.conf" ||
+		"$program" -t "$@" "${alone[@]}" || fail "$* is refused"
+		"$program" -t -c "$tmp/one.conf" "${alone[@]}" ||
 			fail "[$section] $key = $value is refused"
 	done
 done

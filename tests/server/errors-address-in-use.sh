@@ -15,6 +15,20 @@ wrong 1 "unix:$socket: another program" -l "unix:$socket" 1M
 # Together with one that is free: that one is not left behind.
 wrong 1 "unix:$socket: another program" -l "unix:$tmp/other" \
 	-l "unix:$socket" 1M
+# From a file: where it stands there.
+printf '%s\n' '[export a]' 'size = 1M' '[server]' \
+	"listen = localhost:$port" >"$tmp/conf"
+wrong 1 "$tmp/conf:4: localhost:$port: .*another program; .* another port$" \
+	-c "$tmp/conf" -o "control=$tmp/control"
+printf '%s\n' '[export a]' 'size = 1M' '[server]' \
+	"listen = unix:$tmp/other, unix:$socket" >"$tmp/conf"
+wrong 1 "$tmp/conf:4: unix:$socket: another program" -c "$tmp/conf" \
+	-o "control=$tmp/control"
+echo "no socket" >"$tmp/file"
+printf '%s\n' '[server]' "listen = unix:$tmp/file" '[export a]' 'size = 1M' \
+	>"$tmp/conf"
+wrong 1 "$tmp/conf:2: unix:$tmp/file: is something else" -c "$tmp/conf" \
+	-o "control=$tmp/control"
 [ ! -e "$tmp/other" ] || fail "a socket was left behind"
 [ "$(stat -c %i "$socket")" = "$inode" ] || fail "the socket was replaced"
 for at in "$uri" "$tcp_uri"; do

@@ -23,9 +23,9 @@ clones 'conf:3: export "b": it is a clone of "c", and that,' a=b b=c c=b d=a
 clones 'conf:2: clone = : the name of an export is wanted' a=
 clones 'conf:2: clone = x;y: the name of an export is wanted' 'a=x;y'
 
-# Only the pool can tell whether there is such a disk.
+# Only the pool can tell whether there is such a disk, if it lasts.
 printf '[pool]\nsize = 16M\n[export a]\nclone = b\n' >conf
-"$nbdramd" -t -c conf || fail "what only the pool can tell"
+"$nbdramd" -t -c conf -p "$tmp/pool" || fail "what only the pool can tell"
 wrong 1 'conf:3: export a: clone = b: there is no such disk' -c conf \
 	-l "unix:$tmp/s" -s "$tmp/c"
 wrong 1 'export a: clone = b: there is no such disk' -m 16M \

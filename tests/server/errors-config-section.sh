@@ -43,5 +43,6 @@ section 'conf:2: there is no key "expire" in \[export\]; .*\[template\]' \
 
 # The same section in another file is no mistake.
 mkdir conf.d
-printf '%s\n' '[server]' '[pool]' '[export a]' | tee conf >conf.d/a.conf
+printf '%s\n' '[server]' '[pool]' '[export a]' 'size = 1M' |
+	tee conf >conf.d/a.conf
 "$nbdramd" -t -c conf || fail "the same sections in two files"

@@ -68,3 +68,19 @@ grep -q 'warning: .*\[template' "$log" || fail "no warning about templates"
 stop_nbdramd
 "$nbdramd" -t -c "$conf" >"$tmp/out" 2>&1 || fail "-t: $(cat "$tmp/out")"
 [ ! -s "$tmp/out" ] || fail "-t says something: $(cat "$tmp/out")"
+
+# The sample serves a disk to clients that name none; a file without any is told of.
+sed "s,^#control = .*,control = $tmp/control," \
+	"$abs_top_srcdir/conf/nbdram.conf" >"$conf"
+rm -r "$tmp/etc/conf.d"
+start_nbdramd -m 64M -c "$conf"
+! grep -q warning "$log" || fail "a warning about the sample"
+peer <<'END' || fail "the sample"
+assert Peer.open(name="").size == 16 << 30
+END
+stop_nbdramd
+echo '[pool]' >"$conf"
+start_nbdramd -m 64M -c "$conf"
+[ "$(grep -c 'warning: nothing is exported: .*nbdramctl create' "$log")" = 1 ] ||
+	fail "no warning that nothing is exported"
+stop_nbdramd

@@ -100,6 +100,13 @@ for ((i = 0; i < 10; i++)); do
 	listen "127.0.0.1:$port"
 	reload_good "no longer listening to 0.0.0.0:$port"
 done
+# One that is two sockets is told once, with its place.
+listen ":$port" "insecure = yes"
+reload_good "listening to 0.0.0.0:$port"
+listen ":$port" "insecure = no"
+reload_bad "$conf:[0-9]+: :$port: others than this host .*insecure = yes"
+listen "127.0.0.1:$port"
+reload_good "no longer listening to 0.0.0.0:$port"
 : >"$tmp/enough"
 wait "$client" || fail "a client was turned away while listeners changed"
 # It is nobody else's to share.

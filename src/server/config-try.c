@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See config-try.h. */
+#include "config-try.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "disk-make.h"
+#include "listen-address.h"
+#include "secure.h"
+
+static int try_tls(const struct config *config, struct config_errors *errors)
+{
+	struct io_tls *tls;
+	int error = secure_load(config, &tls, errors);
+
+	io_tls_put(tls);
+	return error;
+}
+
+static int try_addresses(const struct config *config,
+			 struct config_errors *errors)
+{
+	struct listen_sink sink = {0};
+	int error, result = 0;
+	unsigned i;
+
+	listen_sink_init(&sink, config, errors);
+	for (i = 0; i < config->listen_count; i++) {
+		error = listen_address_check(&sink, config->listen[i]);
+		if (error)
+			result = error;
+	}
+	return result;
+}
+
+/* What a pool that outlives the daemon holds is not known here. */
+static int try_disks(const struct config *config, struct config_errors *errors)
+{
+	CLEANUP_FREE unsigned *parents = NULL;
+	int error, result = 0;
+	unsigned i;
+
+	if (config->pool_path)
+		return 0;
+	parents = config_parents(config);
+	if (!parents) {
+		config_error(errors, "no memory for %u exports",
+			     config->export_count);
+		return -ENOMEM;
+	}
+	for (i = 0; i < config->export_count; i++) {
+		error = disk_try(&config->exports[i],
+				 parents[i] != CONFIG_NO_PARENT, errors);
+		if (error)
+			result = error;
+	}
+	return result;
+}
+
+int config_try(const struct config *config, struct config_errors *errors)
+{
+	int tls = try_tls(config, errors);
+	int addresses = try_addresses(config, errors);
+	int disks = try_disks(config, errors);
+
+	return tls ? tls : addresses ? addresses : disks;
+}
