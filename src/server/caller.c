@@ -18,8 +18,10 @@
 /* How long an answer may lie unread. */
 #define UNREAD_MSEC 10000
 
-/* How long a connection must have been idle to give way to another. */
+/* How long a connection must have been idle to give way to another; or, if it
+ * sends something now and then, have sent no whole line. */
 #define IDLE_MSEC 1000
+#define TRICKLE_MSEC 5000
 
 /* Read at a time. */
 #define INPUT 16384
@@ -43,6 +45,7 @@ struct caller {
 	unsigned first, waiting_count;
 	struct call *now; /* that runs */
 	uint64_t moved;	  /* msec: it took something, or owed nothing */
+	uint64_t whole;	  /* msec: it sent a whole line, or got an answer */
 };
 
 static void caller_close(struct caller *c)
@@ -134,6 +137,7 @@ static void take_line(struct caller *c, const char *line, size_t len)
 	struct ram_why why;
 	unsigned at;
 
+	c->whole = now_msec();
 	if (control_request_read(line, len, &request, &word)) {
 		snprintf(why.text, sizeof(why.text), "this is no request: %s",
 			 word);
@@ -231,7 +235,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		caller_close(c);
 		return;
 	}
-	c->moved = now_msec();
+	/* Sending is no way to be owed an answer for longer. */
+	if (evbuffer_get_length(c->out) == 0)
+		c->moved = now_msec();
 	/* The longest idle one comes first. */
 	TAILQ_REMOVE(&c->callers->list, c, link);
 	TAILQ_INSERT_TAIL(&c->callers->list, c, link);
@@ -256,7 +262,7 @@ void caller_new(struct callers *callers, int fd)
 	}
 	c->callers = callers;
 	c->fd = fd;
-	c->moved = now_msec();
+	c->moved = c->whole = now_msec();
 	control_lines_init(&c->lines, CONTROL_REQUEST_MAX);
 	TAILQ_INSERT_TAIL(&callers->list, c, link);
 	callers->count++;
@@ -288,17 +294,23 @@ void caller_refuse(int fd, const char *code, const char *error)
 bool callers_make_room(struct callers *callers)
 {
 	uint64_t now = now_msec();
-	struct caller *c;
+	struct caller *c, *oldest = NULL;
 
 	TAILQ_FOREACH(c, &callers->list, link)
 	{
-		if (c->now || c->waiting_count > 0 ||
-		    now - c->moved < IDLE_MSEC)
+		if (c->now || c->waiting_count > 0)
 			continue;
-		caller_close(c);
-		return true;
+		if (now - c->moved >= IDLE_MSEC) {
+			caller_close(c);
+			return true;
+		}
+		if (!oldest || c->whole < oldest->whole)
+			oldest = c;
 	}
-	return false;
+	if (!oldest || now - oldest->whole < TRICKLE_MSEC)
+		return false;
+	caller_close(oldest);
+	return true;
 }
 
 void callers_post(struct callers *callers, struct post *post)
@@ -329,8 +341,10 @@ static void deliver(struct post *post)
 		free(post->text);
 	if (last) {
 		call_free(call); /* and the post */
-		if (c)
+		if (c) {
 			c->now = NULL;
+			c->whole = now_msec();
+		}
 	} else {
 		atomic_fetch_sub(&call->progress, 1);
 		free(post);

@@ -48,8 +48,8 @@ void caller_new(struct callers *callers, int fd);
 /* One line to somebody who is let go at once: at most what the socket takes. */
 void caller_refuse(int fd, const char *code, const char *error);
 
-/* Close the one that has been idle for longest, if it has been for a while.
- * False: there is none. */
+/* Close the one that has been idle for longest, if it has been for a while; or
+ * the one whose last whole line is longest ago. False: there is none. */
 bool callers_make_room(struct callers *callers);
 
 /* Bring posts to their callers. */
