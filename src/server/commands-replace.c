@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Commands that take away what a disk holds, and so ask first who uses it:
- * delete, rollback, resize. As commands-disks.c, one at a time. See commands.h. */
+ * delete, rollback, resize. As commands-disks.c, one at a time, but for the memory of
+ * a larger disk. See commands.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -212,19 +213,9 @@ static int give_size(struct call *call, struct ram_disk *disk, const char *name,
 	return 0;
 }
 
-static int resize(struct call *call, const char *name, uint64_t size)
+static int fail_size(struct call *call, const char *name, uint64_t size,
+		     int error)
 {
-	struct ram_disk *disk;
-	char where[300];
-	uint64_t said;
-	int error, refused;
-
-	if (call_open_disk(call, name, &disk))
-		return -1;
-	refused = give_size(call, disk, name, size, &error);
-	ram_disk_put(disk);
-	if (refused)
-		return -1;
 	if (error == -EBUSY)
 		return call_fail(call, "in-use",
 				 "%s: has data behind %" PRIu64
@@ -240,9 +231,52 @@ static int resize(struct call *call, const char *name, uint64_t size)
 			"%s: the pool has not got the memory that this "
 			"size is to be guaranteed",
 			shown(name));
-	if (error)
-		return call_fail(call, "failed", "%s: cannot be resized: %s",
-				 shown(name), strerror(-error));
+	if (error == -ECANCELED)
+		return call_fail(call, "cancelled",
+				 "%s: has the size it had, and no more memory",
+				 shown(name));
+	if (error == -ENOENT)
+		return call_fail(call, "not-found",
+				 "%s: has been deleted meanwhile", shown(name));
+	return call_fail(call, "failed", "%s: cannot be resized: %s",
+			 shown(name), strerror(-error));
+}
+
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of memory", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
+/* Memory that a larger fixed disk is guaranteed; nobody sees anything of it yet, so
+ * others need not wait. */
+static int take_memory(struct call *call, struct ram_disk *disk,
+		       const char *name, uint64_t size)
+{
+	int error = 0;
+
+	if (size > ram_disk_size(disk))
+		error = ram_disk_reserve(disk, size, taking, call);
+	if (!error && call_cancelled(call)) {
+		ram_disk_unreserve(disk);
+		error = -ECANCELED;
+	}
+	return error ? fail_size(call, name, size, error) : 0;
+}
+
+static int resize(struct call *call, struct ram_disk *disk, const char *name,
+		  uint64_t size)
+{
+	char where[300];
+	uint64_t said;
+	int error;
+
+	if (give_size(call, disk, name, size, &error))
+		return -1;
+	if (error) {
+		ram_disk_unreserve(disk);
+		return fail_size(call, name, size, error);
+	}
 	said = call_configured(call->server, name, where, sizeof(where));
 	if (said > 0 && said != size)
 		call_note(call,
@@ -256,6 +290,7 @@ int command_resize(struct call *call)
 {
 	CLEANUP_FREE char *name = call_name(call, "name");
 	CLEANUP_FREE char *text = name ? call_name(call, "size") : NULL;
+	struct ram_disk *disk;
 	uint64_t size;
 	int error;
 
@@ -265,8 +300,14 @@ int command_resize(struct call *call)
 		return call_fail(call, "usage",
 				 "%s: is no size of a disk; 64K, 512M, 16G are",
 				 shown(text));
-	pthread_mutex_lock(&call->server->change_lock);
-	error = resize(call, name, size);
-	pthread_mutex_unlock(&call->server->change_lock);
+	if (call_open_disk(call, name, &disk))
+		return -1;
+	error = take_memory(call, disk, name, size);
+	if (!error) {
+		pthread_mutex_lock(&call->server->change_lock);
+		error = resize(call, disk, name, size);
+		pthread_mutex_unlock(&call->server->change_lock);
+	}
+	ram_disk_put(disk);
 	return error;
 }

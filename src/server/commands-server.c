@@ -162,14 +162,22 @@ static void fail_reload(struct call *call, const struct config_errors *errors)
 			  used ? text : "no memory");
 }
 
+static bool taking(void *arg, uint64_t done, uint64_t all)
+{
+	if (all > 0)
+		call_progress(arg, "MiB of memory", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
 /* The report is in the log too: who reads that wants to know what happened. */
 int command_reload(struct call *call)
 {
+	const struct disks_watch watch = {taking, call};
 	struct reload_report report;
 	unsigned i;
 	int error;
 
-	error = server_reload_told(call->server, &report);
+	error = server_reload_told(call->server, &watch, &report);
 	if (error) {
 		fail_reload(call, &report.errors);
 	} else {

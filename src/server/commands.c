@@ -10,6 +10,7 @@
 
 #include "caller.h"
 #include "check.h"
+#include "cleanup.h"
 #include "log.h"
 #include "reason.h"
 #include "worker.h"
@@ -56,13 +57,34 @@ static bool among(const char *list, const char *word)
 	return false;
 }
 
-/* A disk that is guaranteed memory gets all of it before it is there. */
-static bool takes_memory(const struct json_t *args)
+/* Whether the disk of that name has all of its memory from the start. */
+static bool is_fixed(struct server *s, const struct json_t *args)
+{
+	const char *text = control_text(args, "name");
+	CLEANUP_FREE char *name = NULL;
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	size_t len;
+
+	name = text ? control_name_read(text, &len) : NULL;
+	if (!name || ram_disk_open(s->pool, name, &disk))
+		return false;
+	ram_disk_info(disk, NULL, 0, &info);
+	ram_disk_put(disk);
+	return info.fixed;
+}
+
+/* A disk that is guaranteed memory gets all of it before it is there, or before it is
+ * larger. */
+static bool takes_memory(struct server *s, const struct server_command *command,
+			 const struct json_t *args)
 {
 	const struct json_t *keys = control_member(args, "keys");
 	const char *text;
 	size_t i;
 
+	if (command->run == command_resize)
+		return is_fixed(s, args);
 	for (i = 0; i < control_count(keys); i++) {
 		text = control_text(control_at(keys, i), NULL);
 		if (text && (strcmp(text, "alloc=fixed") == 0 ||
@@ -162,7 +184,8 @@ struct call *call_new(struct callers *callers, struct server *server,
 	call->end->call = call;
 	call->end->last = true;
 	call->job.run = run_job;
-	call->job.is_long = command->is_long || takes_memory(request->args);
+	call->job.is_long = command->is_long ||
+			    takes_memory(server, command, request->args);
 	call->job.changes = command->changes && !call->job.is_long;
 	call->callers = callers;
 	call->server = server;

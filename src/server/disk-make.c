@@ -12,17 +12,55 @@
 /* How often a long start says how far it is. */
 #define TELL_SECONDS 2
 
-int disk_take(struct exports *exports, struct ram_disk *disk,
-	      const struct config_export *o, struct config_errors *errors)
+static uint64_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+void disk_taking_begin(struct disk_taking *t, struct exports *exports,
+		       const char *name, const struct disks_watch *watch)
+{
+	t->exports = exports;
+	t->name = name;
+	t->watch = watch;
+	t->began = t->told = seconds();
+}
+
+bool disk_taking(void *arg, uint64_t done, uint64_t all)
+{
+	struct disk_taking *t = arg;
+	uint64_t now = seconds();
+
+	if (exports_stopping(t->exports))
+		return true;
+	if (t->watch && t->watch->progress(t->watch->arg, done, all))
+		return true;
+	if (now - t->told < TELL_SECONDS)
+		return false;
+	t->told = now;
+	log_info("export %s: %" PRIu64 " of %" PRIu64
+		 " MiB of its memory are there",
+		 t->name, done >> 20, all >> 20);
+	return false;
+}
+
+static void tell_given_up(const struct config_export *o,
+			  struct config_errors *errors)
+{
+	config_error(errors,
+		     "%s: export %s: given up before all of its memory was "
+		     "there",
+		     o->where, o->name);
+}
+
+static int fail_size(const struct ram_disk *disk, const struct config_export *o,
+		     int error, unsigned clients, struct config_errors *errors)
 {
 	uint64_t now = ram_disk_size(disk);
-	unsigned clients;
-	int error;
 
-	if (o->size == 0 || o->size == now)
-		return 0;
-	error = o->size < now ? exports_cut(exports, disk, o->size, &clients)
-			      : ram_disk_resize(disk, o->size);
 	if (error == -ETXTBSY)
 		config_error(errors,
 			     "%s: export %s: has %" PRIu64
@@ -41,12 +79,52 @@ int disk_take(struct exports *exports, struct ram_disk *disk,
 			     "%s: export %s: is a snapshot of %" PRIu64
 			     " bytes, which never changes; leave size out",
 			     o->where, o->name, now);
+	else if (error == -ECANCELED)
+		tell_given_up(o, errors);
+	else if (error == -ENOSPC)
+		config_error(errors,
+			     "%s: export %s: the pool has not got the memory "
+			     "it is to guarantee with %" PRIu64
+			     " bytes; make the pool larger (-m)",
+			     o->where, o->name, o->size);
 	else if (error)
 		config_error(errors,
 			     "%s: export %s: cannot be given %" PRIu64
 			     " bytes: %s",
 			     o->where, o->name, o->size, strerror(-error));
 	return error;
+}
+
+int disk_reserve(struct exports *exports, struct ram_disk *disk,
+		 const struct config_export *o, const struct disks_watch *watch,
+		 struct config_errors *errors)
+{
+	struct disk_taking taken;
+	int error;
+
+	if (o->size <= ram_disk_size(disk))
+		return 0;
+	disk_taking_begin(&taken, exports, o->name, watch);
+	error = ram_disk_reserve(disk, o->size, disk_taking, &taken);
+	return error ? fail_size(disk, o, error, 0, errors) : 0;
+}
+
+int disk_take(struct exports *exports, struct ram_disk *disk,
+	      const struct config_export *o, const struct disks_watch *watch,
+	      struct config_errors *errors)
+{
+	uint64_t now = ram_disk_size(disk);
+	unsigned clients = 0;
+	int error;
+
+	if (o->size == 0 || o->size == now)
+		return 0;
+	error = disk_reserve(exports, disk, o, watch, errors);
+	if (error)
+		return error;
+	error = o->size < now ? exports_cut(exports, disk, o->size, &clients)
+			      : ram_disk_resize(disk, o->size);
+	return error ? fail_size(disk, o, error, clients, errors) : 0;
 }
 
 /* What a new disk may be told on the command line, and how. */
@@ -67,6 +145,10 @@ static void tell_failed(struct ram_pool *pool, const struct config_export *o,
 {
 	struct ram_usage usage;
 
+	if (error == -ECANCELED) {
+		tell_given_up(o, errors);
+		return;
+	}
 	if (error != -ENOSPC) {
 		config_error(errors, "%s: export %s: cannot be made: %s",
 			     o->where, o->name, strerror(-error));
@@ -103,6 +185,7 @@ int disk_try(const struct config_export *o, bool parent,
 
 static int make_clone(struct exports *exports, struct ram_pool *pool,
 		      const struct config_export *o,
+		      const struct disks_watch *watch,
 		      const struct ram_disk_spec *spec, struct ram_disk **disk,
 		      struct config_errors *errors)
 {
@@ -119,7 +202,7 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 		tell_failed(pool, o, error, errors);
 		return error;
 	}
-	error = disk_take(exports, *disk, o, errors);
+	error = disk_take(exports, *disk, o, watch, errors);
 	if (error) {
 		ram_disk_delete(*disk);
 		ram_disk_put(*disk);
@@ -127,42 +210,11 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 	return error;
 }
 
-/* Memory is taken for a disk that is guaranteed some. */
-struct taking {
-	struct exports *exports;
-	const char *name;
-	uint64_t began, told; /* seconds */
-};
-
-static uint64_t seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
-static bool taking(void *arg, uint64_t done, uint64_t all)
-{
-	struct taking *t = arg;
-	uint64_t now = seconds();
-
-	if (exports_stopping(t->exports))
-		return true;
-	if (now - t->told < TELL_SECONDS)
-		return false;
-	t->told = now;
-	log_info("export %s: %" PRIu64 " of %" PRIu64
-		 " MiB of its memory are there",
-		 t->name, done >> 20, all >> 20);
-	return false;
-}
-
 int disk_make(struct exports *exports, struct ram_pool *pool,
-	      const struct config_export *o, struct ram_disk **disk,
-	      struct config_errors *errors)
+	      const struct config_export *o, const struct disks_watch *watch,
+	      struct ram_disk **disk, struct config_errors *errors)
 {
-	struct taking taken = {exports, o->name, seconds(), seconds()};
+	struct disk_taking taken;
 	struct ram_disk_spec spec = {
 		.name = o->name,
 		.size = o->size,
@@ -170,17 +222,18 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 		.quota = o->quota,
 		.guarantee = o->guarantee,
 		.state = RAM_WHOLE,
-		.progress = taking,
+		.progress = disk_taking,
 		.arg = &taken,
 	};
 	int error;
 
 	if (o->clone)
-		return make_clone(exports, pool, o, &spec, disk, errors);
+		return make_clone(exports, pool, o, watch, &spec, disk, errors);
 	if (o->size == 0) {
 		tell_size(o, errors);
 		return -EINVAL;
 	}
+	disk_taking_begin(&taken, exports, o->name, watch);
 	error = ram_disk_create(pool, &spec, disk);
 	if (error)
 		tell_failed(pool, o, error, errors);

@@ -7,16 +7,46 @@
 #include "exports.h"
 #include "store.h"
 
-/* A disk that is there already is given as it is, or with another size. What is
- * wrong is a line in *errors. Outside every epoch, as all here. */
+/* Who wants to know how much memory is there already, as store.h has it; or to give
+ * it up. */
+struct disks_watch {
+	ram_progress *progress;
+	void *arg;
+};
+
+/* Memory is being taken for a disk that is guaranteed some. */
+struct disk_taking {
+	struct exports *exports;
+	const char *name;
+	const struct disks_watch *watch; /* NULL: nobody but the log */
+	uint64_t began, told;		 /* seconds */
+};
+
+void disk_taking_begin(struct disk_taking *t, struct exports *exports,
+		       const char *name, const struct disks_watch *watch);
+
+/* As ram_progress, with a struct disk_taking: the watch is told, and the log if it
+ * lasts; it is given up when the daemon stops. */
+bool disk_taking(void *t, uint64_t done, uint64_t all);
+
+/* What is wrong is a line in *errors. Outside every epoch, as all here. */
+
+/* Have the memory ready that a disk is to be guaranteed with the size that o says;
+ * ram_disk_unreserve() undoes it. */
+int disk_reserve(struct exports *exports, struct ram_disk *disk,
+		 const struct config_export *o, const struct disks_watch *watch,
+		 struct config_errors *errors);
+
+/* A disk that is there already is given as it is, or with another size. */
 int disk_take(struct exports *exports, struct ram_disk *disk,
-	      const struct config_export *o, struct config_errors *errors);
+	      const struct config_export *o, const struct disks_watch *watch,
+	      struct config_errors *errors);
 
 /* A new one, empty or a clone. *disk is the caller's handle, if the result is
  * 0; else there is no such disk, and a line in *errors. */
 int disk_make(struct exports *exports, struct ram_pool *pool,
-	      const struct config_export *o, struct ram_disk **disk,
-	      struct config_errors *errors);
+	      const struct config_export *o, const struct disks_watch *watch,
+	      struct ram_disk **disk, struct config_errors *errors);
 
 /* Whether a pool without disks would make that refuse o at once; parent: what it
  * is to be a clone of is asked for too. -EINVAL, and a line in *errors. */

@@ -7,8 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "disk-make.h"
 #include "log.h"
+
+struct work {
+	struct exports *exports;
+	struct ram_pool *pool;
+	const struct config *config;
+	const struct disks_watch *watch;
+	struct disks_plan *plan;
+	struct config_errors *errors;
+	/* By place in config->exports. */
+	unsigned *parents; /* see config_parents() */
+	unsigned *chain;   /* room for one */
+	bool *tried;
+};
 
 /* What was done to one disk. */
 struct disks_step {
@@ -17,6 +29,8 @@ struct disks_step {
 		*disk; /* of an export of the plan, which has a handle */
 	const char *name;
 	uint64_t old, now; /* sizes; old 0: it was made */
+	uint64_t entered;  /* ... larger: clients that had come before */
+	bool reserved;	   /* memory for a larger size */
 	bool promised;	   /* ... else its promise was changed: before that */
 	bool fixed;
 	uint64_t quota, guarantee;
@@ -62,9 +76,11 @@ static bool same_promise(const struct ram_disk_info *info,
 
 /* What keys say is given to it; where none says anything it stays. -> step, if
  * there is something to undo. */
-static int promise(struct ram_disk *disk, const struct config_export *o,
-		   struct disks_step *step, struct config_errors *errors)
+static int promise(struct work *work, struct ram_disk *disk,
+		   const struct config_export *o, struct disks_step *step)
 {
+	struct config_errors *errors = work->errors;
+	struct disk_taking taken;
 	struct config_export w;
 	struct ram_disk_info info;
 	int error;
@@ -77,7 +93,9 @@ static int promise(struct ram_disk *disk, const struct config_export *o,
 	error = config_export_check(&w, errors);
 	if (error || same_promise(&info, &w))
 		return error;
-	error = ram_disk_promise(disk, w.fixed, w.quota, w.guarantee);
+	disk_taking_begin(&taken, work->exports, o->name, work->watch);
+	error = ram_disk_promise(disk, w.fixed, w.quota, w.guarantee,
+				 disk_taking, &taken);
 	if (error == -ENOSPC)
 		config_error(errors,
 			     "%s: export %s: the pool has not got the memory "
@@ -110,8 +128,7 @@ static int no_memory(const struct config_export *o,
 	return -ENOMEM;
 }
 
-/* It is there: what can be undone is done at once; giving back (another may take
- * it) when all else is done. */
+/* Giving back (another may take it) comes when all else is done. */
 static bool gives_back(struct ram_disk *disk, const struct config_export *o)
 {
 	struct ram_disk_info info;
@@ -122,13 +139,18 @@ static bool gives_back(struct ram_disk *disk, const struct config_export *o)
 	return w.size < info.size || takes_back(&info, &w);
 }
 
+static bool grows(struct ram_disk *disk, const struct config_export *o)
+{
+	return o->size > ram_disk_size(disk) && !gives_back(disk, o);
+}
+
 static void add_step(struct disks_plan *plan, struct disks_step *step,
 		     struct export *e)
 {
 	step->disk = e->disk;
 	step->name = e->name;
 	step->now = ram_disk_size(e->disk);
-	if (step->now == step->old && !step->promised) {
+	if (step->now == step->old && !step->promised && !step->reserved) {
 		free(step);
 		return;
 	}
@@ -136,19 +158,22 @@ static void add_step(struct disks_plan *plan, struct disks_step *step,
 	plan->steps = step;
 }
 
-static int change(struct exports *exports, struct export *e,
-		  const struct config_export *o, struct disks_step *step,
-		  struct config_errors *errors)
+/* It is there: memory for what it is to become. */
+static int ready(struct work *w, struct export *e,
+		 const struct config_export *o, struct disks_step *step)
 {
-	int error = promise(e->disk, o, step, errors);
+	int error = promise(w, e->disk, o, step);
 
-	return error ? error : disk_take(exports, e->disk, o, errors);
+	if (!error)
+		error = disk_reserve(w->exports, e->disk, o, w->watch,
+				     w->errors);
+	step->reserved = !error && grows(e->disk, o);
+	return error;
 }
 
 /* -> *place, which stays NULL if nothing was found or made. */
-static int prepare(struct exports *exports, struct ram_pool *pool,
-		   const struct config_export *o, struct disks_plan *plan,
-		   struct export **place, struct config_errors *errors)
+static int prepare(struct work *w, const struct config_export *o,
+		   struct export **place)
 {
 	struct disks_step *step = calloc(1, sizeof(*step));
 	struct ram_disk *disk = NULL;
@@ -157,67 +182,61 @@ static int prepare(struct exports *exports, struct ram_pool *pool,
 	int error = 0;
 
 	if (!step)
-		return no_memory(o, errors);
-	is_new = ram_disk_open(pool, o->name, &disk) != 0;
+		return no_memory(o, w->errors);
+	is_new = ram_disk_open(w->pool, o->name, &disk) != 0;
 	if (is_new)
-		error = disk_make(exports, pool, o, &disk, errors);
+		error = disk_make(w->exports, w->pool, o, w->watch, &disk,
+				  w->errors);
 	if (error) {
 		free(step);
 		return error;
 	}
 	step->old = is_new ? 0 : ram_disk_size(disk);
-	e = export_new(exports, disk, o, false);
+	e = export_new(w->exports, disk, o, false);
 	if (!e) {
 		if (is_new)
 			ram_disk_delete(disk);
 		ram_disk_put(disk);
 		free(step);
-		return no_memory(o, errors);
+		return no_memory(o, w->errors);
 	}
 	*place = e;
 	if (!is_new && !gives_back(disk, o))
-		error = change(exports, e, o, step, errors);
-	add_step(plan, step, e);
+		error = ready(w, e, o, step);
+	add_step(w->plan, step, e);
 	return error;
 }
 
-/* Those that give something back; the plan is complete otherwise. */
-static int give_back(struct exports *exports, struct disks_plan *plan,
-		     const struct config *config, struct config_errors *errors)
+/* What is there gets its size, and what it is promised, if which() says so. */
+static int change_all(struct work *w,
+		      bool (*which)(struct ram_disk *disk,
+				    const struct config_export *o))
 {
 	struct disks_step *step;
 	int result = 0, error;
 	unsigned i;
 
-	for (i = 0; i < config->export_count; i++) {
-		const struct config_export *o = &config->exports[i];
-		struct export *e = plan->fresh[i];
+	for (i = 0; i < w->config->export_count; i++) {
+		const struct config_export *o = &w->config->exports[i];
+		struct export *e = w->plan->fresh[i];
 
-		if (!gives_back(e->disk, o))
+		if (!which(e->disk, o))
 			continue;
 		step = calloc(1, sizeof(*step));
 		if (!step)
-			return no_memory(o, errors);
+			return no_memory(o, w->errors);
 		step->old = ram_disk_size(e->disk);
-		error = change(exports, e, o, step, errors);
+		step->entered = exports_entered(w->exports, e->disk);
+		error = promise(w, e->disk, o, step);
+		if (!error)
+			error = disk_take(w->exports, e->disk, o, w->watch,
+					  w->errors);
 		if (error)
 			result = error;
-		add_step(plan, step, e);
+		add_step(w->plan, step, e);
 	}
 	return result;
 }
-
-struct work {
-	struct exports *exports;
-	struct ram_pool *pool;
-	const struct config *config;
-	struct disks_plan *plan;
-	struct config_errors *errors;
-	/* By place in config->exports. */
-	unsigned *parents; /* see config_parents() */
-	unsigned *chain;   /* room for one */
-	bool *tried;
-};
 
 /* What is a clone comes after that of which it is one. */
 static int prepare_with_parents(struct work *w, unsigned i)
@@ -237,9 +256,7 @@ static int prepare_with_parents(struct work *w, unsigned i)
 		if (parent != CONFIG_NO_PARENT && !fresh[parent])
 			error = -ENOENT;
 		else
-			error = prepare(w->exports, w->pool,
-					&w->config->exports[i], w->plan,
-					&fresh[i], w->errors);
+			error = prepare(w, &w->config->exports[i], &fresh[i]);
 		if (error)
 			result = error;
 	}
@@ -247,10 +264,15 @@ static int prepare_with_parents(struct work *w, unsigned i)
 }
 
 int disks_prepare(struct exports *exports, struct ram_pool *pool,
-		  const struct config *config, struct disks_plan *plan,
-		  struct config_errors *errors)
+		  const struct config *config, const struct disks_watch *watch,
+		  struct disks_plan *plan, struct config_errors *errors)
 {
-	struct work w = {exports, pool, config, plan, errors, NULL, NULL, NULL};
+	struct work w = {.exports = exports,
+			 .pool = pool,
+			 .config = config,
+			 .watch = watch,
+			 .plan = plan,
+			 .errors = errors};
 	int error, result = 0;
 	unsigned i;
 
@@ -260,23 +282,50 @@ int disks_prepare(struct exports *exports, struct ram_pool *pool,
 	w.chain = calloc(config->export_count + 1, sizeof(*w.chain));
 	w.tried = calloc(config->export_count + 1, sizeof(*w.tried));
 	if (!plan->fresh || !w.parents || !w.chain || !w.tried) {
-		free(w.parents);
-		free(w.chain);
-		free(w.tried);
 		config_error(errors, "no memory for %u exports",
 			     config->export_count);
-		return -ENOMEM;
+		result = -ENOMEM;
 	}
-	plan->count = config->export_count;
+	if (!result)
+		plan->count = config->export_count;
 	for (i = 0; i < plan->count; i++) {
 		error = prepare_with_parents(&w, i);
 		if (error)
 			result = error;
+		if (error == -ECANCELED)
+			break;
 	}
 	free(w.parents);
 	free(w.chain);
 	free(w.tried);
-	return result ? result : give_back(exports, plan, config, errors);
+	if (!result)
+		result = change_all(&w, grows);
+	return result ? result : change_all(&w, gives_back);
+}
+
+static int undo(struct exports *exports, struct disks_step *step)
+{
+	int error = 0;
+
+	if (step->old == 0)
+		return ram_disk_delete(step->disk);
+	if (step->reserved)
+		ram_disk_unreserve(step->disk);
+	if (step->now > step->old)
+		error = exports_cut_back(exports, step->disk, step->old,
+					 step->entered);
+	else if (step->now < step->old)
+		error = ram_disk_resize(step->disk, step->old);
+	if (error == -ETXTBSY) {
+		log_warning("export %s: stays as large as it was to become: a "
+			    "client has opened it meanwhile",
+			    step->name);
+		error = 0;
+	}
+	if (!error && step->promised)
+		error = ram_disk_promise(step->disk, step->fixed, step->quota,
+					 step->guarantee, NULL, NULL);
+	return error;
 }
 
 void disks_undo(struct exports *exports, struct disks_plan *plan)
@@ -287,13 +336,7 @@ void disks_undo(struct exports *exports, struct disks_plan *plan)
 
 	while ((step = plan->steps)) {
 		plan->steps = step->next;
-		if (step->old == 0)
-			error = ram_disk_delete(step->disk);
-		else
-			error = ram_disk_resize(step->disk, step->old);
-		if (!error && step->promised)
-			error = ram_disk_promise(step->disk, step->fixed,
-						 step->quota, step->guarantee);
+		error = undo(exports, step);
 		if (error)
 			log_warning("export %s: cannot be made as it was: %s",
 				    step->name, strerror(-error));

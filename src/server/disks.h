@@ -4,6 +4,7 @@
 #ifndef NBDRAM_SERVER_DISKS_H
 #define NBDRAM_SERVER_DISKS_H
 
+#include "disk-make.h"
 #include "exports.h"
 
 struct disks_step;
@@ -17,14 +18,16 @@ struct disks_plan {
 };
 
 /* Have all disks that config asks for: those that are there with the size that
- * it says, the others made. What cannot be had is a line in *errors; then, and
- * only then, the result is negative, and disks_undo() is to be called.
- * Outside every epoch. */
+ * it says, the others made. Memory comes first, which may last and be given up
+ * (watch; NULL: nobody wants to); sizes that clients see, then. What cannot be had
+ * is a line in *errors; then, and only then, the result is negative, and
+ * disks_undo() is to be called. Outside every epoch. */
 int disks_prepare(struct exports *exports, struct ram_pool *pool,
-		  const struct config *config, struct disks_plan *plan,
-		  struct config_errors *errors);
+		  const struct config *config, const struct disks_watch *watch,
+		  struct disks_plan *plan, struct config_errors *errors);
 
-/* Take all of it back: disks made are deleted, sizes as they were. */
+/* Take all of it back: disks made are deleted, sizes as they were; but a disk that
+ * has become larger stays so if a client has opened it since. */
 void disks_undo(struct exports *exports, struct disks_plan *plan);
 
 /* It has taken effect (plan->fresh is in the list): note in the disks what they

@@ -172,6 +172,41 @@ int exports_cut(struct exports *exports, struct ram_disk *disk, uint64_t size,
 	return error;
 }
 
+/* With the lock. */
+static uint64_t entered(const struct exports *exports,
+			const struct ram_disk *disk)
+{
+	const struct export_use *use;
+
+	for (use = exports->uses; use; use = use->next) {
+		if (use->disk == disk)
+			return use->entered;
+	}
+	return 0;
+}
+
+uint64_t exports_entered(struct exports *exports, const struct ram_disk *disk)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&exports->lock);
+	n = entered(exports, disk);
+	pthread_mutex_unlock(&exports->lock);
+	return n;
+}
+
+int exports_cut_back(struct exports *exports, struct ram_disk *disk,
+		     uint64_t size, uint64_t since)
+{
+	int error = -ETXTBSY;
+
+	pthread_mutex_lock(&exports->lock);
+	if (entered(exports, disk) == since)
+		error = ram_disk_resize(disk, size);
+	pthread_mutex_unlock(&exports->lock);
+	return error;
+}
+
 enum access export_access(const struct export *e, const struct identity *who)
 {
 	enum access access = who ? access_of(e->allow, who) : ACCESS_WRITE;
@@ -348,6 +383,7 @@ static int enter(struct export *e, const struct guest *guest, bool writes)
 		if (guest->who && !use->writer)
 			return -ENOMEM;
 	}
+	use->entered++;
 	use->connections++;
 	use->writers += writes;
 	return 0;

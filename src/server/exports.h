@@ -25,6 +25,7 @@ struct export_use {
 	/* Clients that have it open, and those of them that may write. Changed
 	 * with exports.lock held; read by anybody. */
 	_Atomic unsigned connections, writers;
+	uint64_t entered; /* clients that have ever; guarded by exports.lock */
 	/* Who writes, and in which session; guarded by exports.lock, valid while
 	 * there are writers. */
 	char *writer; /* NULL: one that is not known */
@@ -120,6 +121,12 @@ unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
  * one: -ETXTBSY then, and *clients is how many. Otherwise as ram_disk_resize(). */
 int exports_cut(struct exports *exports, struct ram_disk *disk, uint64_t size,
 		unsigned *clients);
+
+/* How many clients have opened the disk, since it has been exported; and the old size
+ * again, if none has opened it since then: -ETXTBSY otherwise. */
+uint64_t exports_entered(struct exports *exports, const struct ram_disk *disk);
+int exports_cut_back(struct exports *exports, struct ram_disk *disk,
+		     uint64_t size, uint64_t since);
 
 /* Note in the disk what the export lets clients do, so that it is known when the
  * export is gone; by_command: it will be exported again after a restart. An

@@ -250,7 +250,7 @@ static void work_on_disks(void *arg)
 	struct start *start = arg;
 	struct server *s = start->server;
 
-	start->error = disks_prepare(&s->exports, s->pool, s->config,
+	start->error = disks_prepare(&s->exports, s->pool, s->config, NULL,
 				     &start->plan, &start->errors);
 }
 

@@ -271,6 +271,7 @@ static void exchange(struct server *s, struct config *config,
 struct change {
 	struct server *server;
 	struct config *config;
+	const struct disks_watch *watch;
 	struct reload_report *report;
 	struct disks_plan plan;
 	int disks; /* how that went */
@@ -323,6 +324,11 @@ static void change_on_main(void *arg)
 	c->error = change(c);
 }
 
+static bool given_up(const struct change *c)
+{
+	return c->watch && c->watch->progress(c->watch->arg, 0, 0);
+}
+
 /* Disks first, which may take long; then all the rest at once, where nobody looks at
  * the configuration meanwhile. */
 static int apply(struct change *c)
@@ -331,9 +337,14 @@ static int apply(struct change *c)
 	struct config_errors *errors = &c->report->errors;
 
 	pthread_mutex_lock(&s->change_lock);
-	c->disks = disks_prepare(&s->exports, s->pool, c->config, &c->plan,
-				 errors);
-	if (!mainbox_run(s->mainbox, change_on_main, c)) {
+	c->disks = given_up(c) ? -ECANCELED
+			       : disks_prepare(&s->exports, s->pool, c->config,
+					       c->watch, &c->plan, errors);
+	if (given_up(c)) {
+		config_errors_free(errors);
+		config_error(errors, "it was given up");
+		c->error = -ECANCELED;
+	} else if (!mainbox_run(s->mainbox, change_on_main, c)) {
 		config_error(errors, "the daemon stops");
 		c->error = -ECANCELED;
 	}
@@ -343,10 +354,14 @@ static int apply(struct change *c)
 	return c->error;
 }
 
-int server_reload(struct server *server, struct reload_report *report)
+int server_reload(struct server *server, const struct disks_watch *watch,
+		  struct reload_report *report)
 {
 	struct config config;
-	struct change c = {server, &config, report, {0}, 0, 0};
+	struct change c = {.server = server,
+			   .config = &config,
+			   .watch = watch,
+			   .report = report};
 
 	memset(report, 0, sizeof(*report));
 	c.error = config_load(server->sources, &config, &report->errors);
@@ -389,12 +404,13 @@ static void log_lines(enum log_level level, const struct config_errors *lines)
 		log_line(level, "reload: and %u more", lines->more);
 }
 
-int server_reload_told(struct server *server, struct reload_report *report)
+int server_reload_told(struct server *server, const struct disks_watch *watch,
+		       struct reload_report *report)
 {
 	int error;
 
 	tell_systemd();
-	error = server_reload(server, report);
+	error = server_reload(server, watch, report);
 	log_lines(LOG_INFO, &report->changes);
 	log_lines(LOG_ERROR, &report->errors);
 	if (error && report->errors.count == 0)
@@ -437,7 +453,7 @@ static void *reload(void *arg)
 	struct reload_report report;
 
 	do {
-		server_reload_told(r->server, &report);
+		server_reload_told(r->server, NULL, &report);
 		reload_report_free(&report);
 	} while (once_more(r));
 	return NULL;

@@ -5,6 +5,7 @@
 #ifndef NBDRAM_SERVER_RELOAD_H
 #define NBDRAM_SERVER_RELOAD_H
 
+#include "disk-make.h"
 #include "server.h"
 
 /* Lines for a person, fit for a terminal. */
@@ -17,12 +18,16 @@ struct reload_report {
 /* Any thread but the main one, without locks; the main thread does its part of it and
  * is not held up. 0: done, report says what is different now (no lines: nothing is).
  * Negative: nothing was changed, report says why. The report is made anew, and freed
- * by reload_report_free() in any case. */
-int server_reload(struct server *server, struct reload_report *report);
+ * by reload_report_free() in any case. watch: hears of memory that is taken for
+ * disks, and may give all of it up (-ECANCELED) until the main thread does its part;
+ * NULL: nobody wants to. */
+int server_reload(struct server *server, const struct disks_watch *watch,
+		  struct reload_report *report);
 void reload_report_free(struct reload_report *report);
 
 /* The same with the report in the log too, and told to the service manager. */
-int server_reload_told(struct server *server, struct reload_report *report);
+int server_reload_told(struct server *server, const struct disks_watch *watch,
+		       struct reload_report *report);
 
 /* The same for SIGHUP, on a thread of its own, once more if it is asked for while it
  * is under way. The main thread's. NULL: no memory. */

@@ -61,7 +61,7 @@ static int now(struct ram_pool *pool, void *arg)
 }
 
 int ram_disk_promise(struct ram_disk *disk, bool fixed, uint64_t quota,
-		     uint64_t guarantee)
+		     uint64_t guarantee, ram_progress *progress, void *arg)
 {
 	struct promise before = {.disk = disk};
 	struct promise after = {.disk = disk,
@@ -78,7 +78,7 @@ int ram_disk_promise(struct ram_disk *disk, bool fixed, uint64_t quota,
 	if (error || disk->guarantee == 0)
 		return error;
 	/* Memory that is promised is there. */
-	error = populate(disk->pool, NULL, NULL);
+	error = populate(disk->pool, progress, arg);
 	if (error)
 		service(disk->pool, change, &before);
 	return error;

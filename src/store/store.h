@@ -255,16 +255,28 @@ int ram_disk_delete(struct ram_disk *disk);
 /* From making or temporary to whole, or whole to temporary. -EINVAL. */
 int ram_disk_state(struct ram_disk *disk, enum ram_state state);
 
-/* Growing is constant work. Shrinking freezes (only outside every epoch) and is
+/* Growing is constant work, but for the memory of a fixed disk, which is taken
+ * before anybody sees the size: see ram_disk_reserve(). -ENOSPC, -ENOMEM,
+ * -ENOENT: unchanged. Shrinking freezes (only outside every epoch) and is
  * -EBUSY while a block that is not a hole, or a byte that is not zero, lies
  * beyond. -EROFS for snapshots. */
 int ram_disk_resize(struct ram_disk *disk, uint64_t size);
 
-/* Change what the disk is promised: as the fields of its spec. `own` may be above
- * the new quota: then it gets nothing new. -EROFS for snapshots, -ENOSPC (the
- * guarantee does not fit; nothing has changed). */
+/* Have the memory ready that the disk is to be guaranteed with that size, as when
+ * one is created; ram_disk_resize() is short then. Nothing but usage shows it, it is
+ * gone after a restart, and ram_disk_unreserve() gives it back. -EINVAL (size),
+ * -EROFS, -ENOENT (deleted), -ENOSPC, -ENOMEM, -ECANCELED (progress, which may be
+ * NULL, said so): nothing is reserved. */
+int ram_disk_reserve(struct ram_disk *disk, uint64_t size,
+		     ram_progress *progress, void *arg);
+void ram_disk_unreserve(struct ram_disk *disk);
+
+/* Change what the disk is promised: as the fields of its spec, progress (may be
+ * NULL) likewise. `own` may be above the new quota: then it gets nothing new.
+ * -EROFS for snapshots, -ENOSPC (the guarantee does not fit), -ECANCELED;
+ * nothing has changed then. */
 int ram_disk_promise(struct ram_disk *disk, bool fixed, uint64_t quota,
-		     uint64_t guarantee);
+		     uint64_t guarantee, ram_progress *progress, void *arg);
 
 /* Make `disk` what `from` is now: contents and size; new generation. One store;
  * freezes both; only outside every epoch. -EROFS, -ENOSPC, -EINVAL (two

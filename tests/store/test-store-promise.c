@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ram_disk_promise(): what a disk is guaranteed and may have is changed while it
- * has data; what does not fit changes nothing; all of it is there after the pool
- * is opened again. */
+/* ram_disk_promise(), ram_disk_reserve(): what a disk is guaranteed and may have is
+ * changed while it has data; what does not fit, or is given up, changes nothing; all
+ * of it is there after the pool is opened again. */
 #include "store.h"
 #include "util.h"
 
@@ -62,24 +62,68 @@ static void changes(void)
 	CHECK_U64(promised(), 0);
 
 	/* A quota that is below what it has: it keeps that, and gets no more. */
-	CHECK_RC(ram_disk_promise(disk, false, RAM_BLOCK, 0), 0);
+	CHECK_RC(ram_disk_promise(disk, false, RAM_BLOCK, 0, NULL, NULL), 0);
 	expect(false, RAM_BLOCK, 0);
 	CHECK_RC(write_block(MIB), -ENOSPC);
 	CHECK_RC(write_block(0), RAM_BLOCK);
-	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, 0), 0);
+	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, 0, NULL, NULL), 0);
 	CHECK_RC(write_block(MIB), RAM_BLOCK);
 
-	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, MIB), 0);
+	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, MIB, NULL, NULL), 0);
 	expect(false, 2 * MIB, MIB);
 	CHECK(promised() > 0 && promised() < MIB);
-	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, 500 * MIB), -ENOSPC);
+	CHECK_RC(ram_disk_promise(disk, false, 2 * MIB, 500 * MIB, NULL, NULL),
+		 -ENOSPC);
 	expect(false, 2 * MIB, MIB);
 	CHECK(promised() > 0 && promised() < MIB);
 
-	CHECK_RC(ram_disk_promise(disk, true, 0, 0), 0);
+	CHECK_RC(ram_disk_promise(disk, true, 0, 0, NULL, NULL), 0);
 	expect(true, 0, 0);
 	CHECK(promised() > SIZE - MIB);
 	CHECK_RC(ram_disk_resize(disk, 400 * MIB), -ENOSPC);
+	CHECK_RC(ram_pool_check(pool, &why), 0);
+}
+
+static unsigned asked;
+
+static bool give_up(void *arg, uint64_t done, uint64_t all)
+{
+	(void)arg;
+	CHECK(done <= all);
+	asked++;
+	/* The size is not to be seen before all of it is there. */
+	CHECK_U64(ram_disk_size(disk), SIZE);
+	return true;
+}
+
+/* Memory for a size that it does not have yet. */
+static void ahead(void)
+{
+	uint64_t before = promised();
+	struct ram_why why;
+
+	CHECK_RC(ram_disk_reserve(disk, 400 * MIB, NULL, NULL), -ENOSPC);
+	CHECK_RC(ram_disk_reserve(disk, 0, NULL, NULL), -EINVAL);
+	CHECK_U64(promised(), before);
+	/* Populating 12 MiB may be over before it is told of. */
+	if (ram_disk_reserve(disk, 4 * SIZE, give_up, NULL) == 0) {
+		CHECK_U64(asked, 0);
+		ram_disk_unreserve(disk);
+	}
+	CHECK_U64(promised(), before);
+	CHECK_RC(ram_disk_reserve(disk, 4 * SIZE, NULL, NULL), 0);
+	CHECK_U64(ram_disk_size(disk), SIZE);
+	CHECK(promised() >= before + 3 * SIZE);
+	CHECK_RC(ram_disk_reserve(disk, SIZE / 2, NULL, NULL), 0);
+	CHECK_U64(promised(), before);
+	/* What it has is no more than its size needs, whatever was reserved. */
+	CHECK_RC(ram_disk_reserve(disk, 4 * SIZE, NULL, NULL), 0);
+	CHECK_RC(ram_disk_resize(disk, 2 * SIZE), 0);
+	CHECK(promised() >= before + SIZE && promised() < before + 2 * SIZE);
+	ram_disk_unreserve(disk);
+	CHECK(promised() >= before + SIZE && promised() < before + 2 * SIZE);
+	CHECK_RC(ram_disk_resize(disk, SIZE), 0);
+	CHECK_U64(promised(), before);
 	CHECK_RC(ram_pool_check(pool, &why), 0);
 }
 
@@ -104,17 +148,20 @@ int main(void)
 	CHECK_RC(ram_disk_open(pool, "disk", &disk), 0);
 	expect(true, 0, 0);
 	CHECK(promised() > SIZE - MIB);
-	CHECK_RC(ram_disk_promise(disk, false, 0, 0), 0);
+	ahead();
+	CHECK_RC(ram_disk_promise(disk, false, 0, 0, NULL, NULL), 0);
 	CHECK_U64(promised(), 0);
 	CHECK_RC(ram_disk_clone(disk,
 				&(struct ram_disk_spec){.name = "snapshot",
 							.state = RAM_WHOLE},
 				RAM_SNAPSHOT, &snapshot),
 		 0);
-	CHECK_RC(ram_disk_promise(snapshot, false, MIB, 0), -EROFS);
+	CHECK_RC(ram_disk_promise(snapshot, false, MIB, 0, NULL, NULL), -EROFS);
 	ram_disk_put(snapshot);
 	CHECK_RC(ram_disk_delete(disk), 0);
-	CHECK_RC(ram_disk_promise(disk, false, MIB, 0), -ENOENT);
+	CHECK_RC(ram_disk_promise(disk, false, MIB, 0, NULL, NULL), -ENOENT);
+	CHECK_RC(ram_disk_reserve(disk, MIB, NULL, NULL), -ENOENT);
+	ram_disk_unreserve(disk);
 	ram_disk_put(disk);
 	ram_pool_tidy(pool);
 	CHECK_RC(ram_pool_check(pool, &why), 0);

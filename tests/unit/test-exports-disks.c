@@ -85,7 +85,7 @@ static unsigned apply(struct config_export *list, unsigned n)
 	unsigned mistakes;
 	int error;
 
-	error = disks_prepare(&exports, pool, &config, &plan, &errors);
+	error = disks_prepare(&exports, pool, &config, NULL, &plan, &errors);
 	if (!error)
 		error = exports_replace(&exports, plan.fresh, plan.count);
 	if (error)
@@ -159,6 +159,56 @@ static void undone(void **state)
 	assert_int_equal(apply(bad, 4), 0);
 	expect_size("a", 3 * MIB + 4096);
 	expect_size("b", 8 * MIB);
+}
+
+/* Make a disk larger, and take that back; whether a client comes in between. */
+static void grow_and_undo(uint64_t size, bool client)
+{
+	struct config_export one = {NAMED((char[]){"a"}), .size = size};
+	const struct config config = {.exports = &one, .export_count = 1};
+	const struct guest guest = {0};
+	struct config_errors errors = {0};
+	struct disks_plan plan;
+	struct export *e;
+	bool writes;
+
+	assert_int_equal(
+		disks_prepare(&exports, pool, &config, NULL, &plan, &errors),
+		0);
+	expect_size("a", size);
+	if (client) {
+		assert_int_equal(
+			exports_enter(&exports, "a", &guest, &e, &writes), 0);
+		export_leave(&exports, e, writes);
+	}
+	disks_undo(&exports, &plan);
+}
+
+/* No client finds its disk smaller than it was told. */
+static void grown_under_clients(void **state)
+{
+	struct config_export one = {NAMED((char[]){"a"}), .size = 4 * MIB};
+	const struct guest guest = {0};
+	struct ram_usage before, after;
+	struct export *e;
+	bool writes;
+
+	(void)state;
+	one.fixed = one.alloc_asked = true;
+	assert_int_equal(apply(&one, 1), 0);
+	ram_pool_usage(pool, &before);
+	assert_int_equal(exports_enter(&exports, "a", &guest, &e, &writes), 0);
+	grow_and_undo(8 * MIB, false);
+	expect_size("a", 4 * MIB);
+	ram_pool_usage(pool, &after);
+	assert_int_equal(before.guaranteed, after.guaranteed);
+	grow_and_undo(8 * MIB, true);
+	expect_size("a", 8 * MIB);
+	grow_and_undo(16 * MIB, false);
+	expect_size("a", 8 * MIB);
+	export_leave(&exports, e, writes);
+	ram_pool_usage(pool, &after);
+	assert_true(after.guaranteed >= 8 * MIB && after.guaranteed < 9 * MIB);
 }
 
 static void expect_promise(const char *name, bool fixed, uint64_t quota,
@@ -327,6 +377,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(undone, begin, end),
+		cmocka_unit_test_setup_teardown(grown_under_clients, begin,
+						end),
 		cmocka_unit_test_setup_teardown(promises, begin, end),
 		cmocka_unit_test_setup_teardown(restarts, begin, end),
 	};
