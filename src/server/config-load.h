@@ -24,6 +24,11 @@ unsigned config_errors_total(const struct config_errors *errors);
 int config_check_clones(const struct config *config,
 			struct config_errors *errors);
 
+/* Whether the keys of a template go together, beside what config.h looks at. 0,
+ * -EINVAL. */
+int config_check_template(const struct config_export *e,
+			  struct config_errors *errors);
+
 /* Set a key by its name; what is wrong is told. 0, -EINVAL, -ENOMEM. */
 int config_key_set(enum config_section section, void *holder, const char *where,
 		   const char *key, const char *value,

@@ -277,9 +277,9 @@ static void read_key(struct loader *l, const struct ini_line *line,
 	}
 	if (l->holder == l->config)
 		set_config(l, l->section, where, line->word, line->value);
-	else
-		config_key_set(l->section, l->holder, where, line->word,
-			       line->value, l->errors);
+	else if (config_key_set(l->section, l->holder, where, line->word,
+				line->value, l->errors))
+		((struct config_export *)l->holder)->wrong = true;
 }
 
 static void on_line(void *arg, const struct ini_line *line)
@@ -555,8 +555,13 @@ static void check_templates(struct loader *l)
 {
 	unsigned i;
 
-	for (i = 0; i < l->config->template_count; i++)
+	for (i = 0; i < l->config->template_count; i++) {
 		config_template_check(&l->config->templates[i], l->errors);
+		/* What is missing was meant to be there, perhaps. */
+		if (!l->config->templates[i].wrong)
+			config_check_template(&l->config->templates[i],
+					      l->errors);
+	}
 }
 
 int config_load(const struct config_sources *sources, struct config *config,

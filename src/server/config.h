@@ -23,7 +23,9 @@ struct config_export {
 	char *allow;	  /* who may open it, see access.h; NULL: everybody */
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
 	char *clone;	  /* the disk that a new one is a copy of; NULL: none */
-	unsigned seen_turn, seen_line; /* config_load()'s own */
+	/* config_load()'s own; wrong: a key of it has been told of. */
+	unsigned seen_turn, seen_line;
+	bool wrong;
 	/* Of a template: all its keys as text, see config-keys.h. */
 	struct config_text *texts;
 	unsigned text_count;
