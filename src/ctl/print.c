@@ -39,7 +39,7 @@ int print_list(struct json_t *result)
 	static const struct column columns[] = {
 		{"name", "NAME", COLUMN_NAME},
 		{"size", "SIZE", COLUMN_SIZE},
-		{"held", "HELD", COLUMN_SIZE},
+		{"taken", "HELD", COLUMN_SIZE},
 		{"clients", "CLIENTS", COLUMN_COUNT},
 		{"state", "STATE", COLUMN_TEXT},
 		END,
@@ -80,6 +80,7 @@ static int print_disk(const struct json_t *disk)
 		{"held", "held", COLUMN_SIZE},
 		{"own", "own", COLUMN_SIZE},
 		{"shared", "shared", COLUMN_SIZE},
+		{"kept", "kept for it beside that", COLUMN_SIZE},
 		{"alloc", "alloc", COLUMN_TEXT},
 		{"quota", "quota", COLUMN_SIZE},
 		{"guarantee", "guarantee", COLUMN_SIZE},

@@ -36,6 +36,12 @@ static const char *state_text(const struct export *e, bool snapshot)
 	return e->readonly ? "exported, read-only" : "exported";
 }
 
+/* Guaranteed to it, and so nobody else's, though it does not use it yet. */
+static uint64_t kept_for(const struct ram_disk_info *info)
+{
+	return info->guarantee > info->own ? info->guarantee - info->own : 0;
+}
+
 static void put_listed(struct call *call, const struct ram_disk_info *info,
 		       const struct export *e, unsigned clients)
 {
@@ -45,6 +51,7 @@ static void put_listed(struct call *call, const struct ram_disk_info *info,
 	control_put_name(w, "name", info->name, strlen(info->name));
 	control_put_number(w, "size", info->size);
 	control_put_number(w, "held", info->held);
+	control_put_number(w, "taken", info->held + kept_for(info));
 	control_put_truth(w, "exported", e);
 	control_put_truth(w, "snapshot", info->readonly);
 	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
@@ -161,6 +168,8 @@ static int put_disk(struct call *call, const struct ram_disk *disk,
 	control_put_number(w, "held", info->held);
 	control_put_number(w, "own", info->own);
 	control_put_number(w, "shared", info->shared);
+	if (kept_for(info) > 0)
+		control_put_number(w, "kept", kept_for(info));
 	control_put_text(w, "alloc", info->fixed ? "fixed" : "thin");
 	if (info->quota > 0)
 		control_put_number(w, "quota", info->quota);

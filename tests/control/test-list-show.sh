@@ -40,6 +40,29 @@ assert lines[1].split() == ["a", "64M", "0", "0", "exported,", "read-only"]
 assert re.search("^quota  +100M$", ctl("show", "b"), re.M)
 assert re.search("^server +control +%s$" % os.environ["NBDRAM_CONTROL"],
                  ctl("show"), re.M)
+# A fixed disk holds all that it is guaranteed, used or not; a clone of it does not.
+ctl("create", "fixed", "size=16M", "alloc=fixed")
+p = Peer.open(name="fixed")
+def fixed():
+    d = disks()["fixed"]
+    s = ask("show", name="fixed")["disk"]
+    assert d["held"] == s["held"] and d["taken"] == s["held"] + s["kept"]
+    assert 16 * MIB < d["taken"] < 16 * MIB + 65536, d
+    return s
+assert fixed()["held"] == 0
+p.write(0, pattern(1, 4 * MIB))
+assert 4 * MIB <= fixed()["held"] < 5 * MIB
+ctl("clone", "fixed", "g")
+g = disks()["g"]
+assert g["taken"] == g["held"] >= 4 * MIB, g
+# What it shares now it is guaranteed anew.
+line = [l for l in ctl("list").splitlines() if l.startswith("fixed")][0]
+assert line.split()[2] == "20M", line
+ctl("delete", "g")
+assert eventually(30, lambda: disks()["fixed"]["taken"] < 17 * MIB)
+ctl("create", "kept", "size=1G", "guarantee=8M")
+assert disks()["kept"]["taken"] == 8 * MIB
+ctl("delete", "kept")
 # --json before and after.
 assert json.loads(ctl("--json", "list")) == json.loads(ctl("list", "--json"))
 END
