@@ -236,7 +236,7 @@ const char *config_nearest(const char *text, unsigned n,
 		return NULL;
 	for (i = 0; i < n; i++) {
 		d = distance(text, word(arg, i));
-		if (d < best && d < strlen(text)) {
+		if (d < best && 2 * d <= strlen(text)) {
 			best = d;
 			found = word(arg, i);
 		}

@@ -24,6 +24,7 @@ section 'conf:3: \[export a\] stands in line 1 already' '[export a]' \
 	'[export b]' '[export "a"]'
 section 'conf:2: \[template a\] stands in line 1 already' '[template a]' \
 	'[template a]'
+section 'no section \[foo\]; \[server\], \[pool\]' '[foo]'
 section '\[server\] takes no name' '[server a]'
 section '\[pool\] takes no name' '[pool a]'
 section '\[export\] needs a name' '[export]'
