@@ -451,3 +451,19 @@ int backing_write(const struct backing *b, const void *buf, uint64_t block,
 	}
 	return 0;
 }
+
+int backing_fill(const struct backing *b, uint64_t block, uint64_t n)
+{
+	/* Small enough to stay in a processor's cache. */
+	static const uint8_t zeroes[16 * BLOCK_SIZE];
+	uint64_t here;
+	int error = 0;
+
+	for (; n > 0 && !error; n -= here, block += here) {
+		here = min_u64(n, sizeof(zeroes) / BLOCK_SIZE);
+		error = backing_write(b, zeroes, block, here);
+		if (!error)
+			backing_populate(b, block, here);
+	}
+	return error;
+}

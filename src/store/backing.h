@@ -72,6 +72,13 @@ int backing_reserve(const struct backing *b, uint64_t block, uint64_t n);
  * other, nor for writes through the file. As backing_reserve(). */
 int backing_take(const struct backing *b, uint64_t block, uint64_t n);
 
+/* Memory for n blocks of which nobody needs what they hold, mapped: dearer than
+ * reserving alone, but a quarter cheaper than to reserve and map. Takes the file
+ * for itself for about a millisecond: callers see to it that they are not many at
+ * once, who would spin in the kernel. Not for a grouped backing. As
+ * backing_reserve(); after an error some blocks may hold memory. */
+int backing_fill(const struct backing *b, uint64_t block, uint64_t n);
+
 /* Map what was reserved, so that touching it costs no fault. Best effort. */
 void backing_populate(const struct backing *b, uint64_t block, uint64_t n);
 

@@ -226,11 +226,7 @@ static int warm_more(struct ram_pool *pool, uint64_t target)
 	run = block_hand_out(pool, false, min_u64(target - now, RUN_BLOCKS));
 	if (run.count == 0)
 		return 0;
-	error = backing_reserve(&pool->backing, run.first, run.count);
-	if (!error)
-		backing_populate(&pool->backing, run.first, run.count);
-	else
-		backing_punch(&pool->backing, run.first, run.count);
+	error = pool_fill(pool, &run);
 	block_hand_in(pool, run, !error);
 	return error ? error : 1;
 }

@@ -380,3 +380,23 @@ void ram_pool_close(struct ram_pool *pool)
 	lock_destroy(&pool->waiters_lock);
 	free(pool);
 }
+
+int pool_fill(struct ram_pool *pool, const struct run *run)
+{
+	const struct backing *b = &pool->backing;
+	int error;
+
+	if (backing_grouped(b)) {
+		/* Its group may be in use: nothing is undone. */
+		error = backing_reserve(b, run->first, run->count);
+		if (!error)
+			backing_populate(b, run->first, run->count);
+		return error;
+	}
+	pthread_mutex_lock(&pool->cold_mutex);
+	error = backing_fill(b, run->first, run->count);
+	pthread_mutex_unlock(&pool->cold_mutex);
+	if (error)
+		backing_punch(b, run->first, run->count);
+	return error;
+}

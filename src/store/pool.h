@@ -94,4 +94,8 @@ int pool_lock(struct ram_pool *pool);
 #define OWNER_MAX UINT32_C(0x3fffffff)
 uint32_t pool_new_owner(struct ram_pool *pool);
 
+/* Memory for a free run that holds none, mapped; outside of epochs, for others may
+ * be at it. 0, -ENOSPC or -ENOMEM: then it holds none. */
+int pool_fill(struct ram_pool *pool, const struct run *run);
+
 #endif

@@ -207,12 +207,9 @@ static int stage_charge(struct writer *w, uint64_t len, uint64_t off)
  * have to wait for it. */
 static int stage_populate(struct ram_thread *t, const struct run *run)
 {
-	const struct backing *b = &t->pool->backing;
 	unsigned depth = thread_step_out(t);
-	int error = backing_reserve(b, run->first, run->count);
+	int error = pool_fill(t->pool, run);
 
-	if (!error)
-		backing_populate(b, run->first, run->count);
 	thread_step_in(t, depth);
 	return error;
 }
