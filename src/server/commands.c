@@ -94,6 +94,13 @@ static bool takes_memory(struct server *s, const struct server_command *command,
 	return false;
 }
 
+/* Whether it walks through disks, and changes nothing. */
+static bool looks(const struct server_command *command)
+{
+	return command->run == command_list || command->run == command_show ||
+	       command->run == command_check;
+}
+
 /* An argument that is not known would not be obeyed. */
 static const char *stranger(const struct server_command *command,
 			    struct json_t *args)
@@ -186,6 +193,7 @@ struct call *call_new(struct callers *callers, struct server *server,
 	call->job.run = run_job;
 	call->job.is_long = command->is_long ||
 			    takes_memory(server, command, request->args);
+	call->job.looks = looks(command);
 	call->job.changes = command->changes && !call->job.is_long;
 	call->callers = callers;
 	call->server = server;
@@ -211,6 +219,8 @@ char *call_run(struct call *call, size_t *len)
 	char *result, *line;
 	size_t n;
 
+	/* What is over at once needs no telling. */
+	call->told = now_msec();
 	control_open(&call->out, NULL, '{');
 	control_open(&call->notes, NULL, '[');
 	if (call->command->run(call) && !call->code[0])

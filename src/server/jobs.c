@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 /* More would only take turns: they wait for locks of the store, or walk. */
-#define THREADS 4
+#define THREADS 6
 #define LONG_MOST 2
+#define LOOKS_MOST 2
 #define CHANGES_MOST 1
 
 struct jobs_thread {
@@ -21,21 +22,37 @@ struct jobs {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct job *first, **end; /* guarded by lock, as all below */
-	unsigned running_long, running_changes;
+	unsigned running_long, running_looks, running_changes;
 	bool stop;
 	unsigned count; /* of threads that run */
 	struct jobs_thread threads[THREADS];
 };
 
+/* Under lock: that of the counts which a job of its kind is in; NULL: in none. */
+static unsigned *count_of(struct jobs *jobs, const struct job *job,
+			  unsigned *most)
+{
+	if (job->is_long && job->looks) {
+		*most = LOOKS_MOST;
+		return &jobs->running_looks;
+	}
+	if (job->is_long) {
+		*most = LONG_MOST;
+		return &jobs->running_long;
+	}
+	*most = CHANGES_MOST;
+	return job->changes ? &jobs->running_changes : NULL;
+}
+
 /* Under lock: the first that may run now, taken out of the line. */
 static struct job *take(struct jobs *jobs)
 {
 	struct job **at, *job;
+	unsigned *count, most;
 
 	for (at = &jobs->first; (job = *at); at = &job->next) {
-		if (job->is_long && jobs->running_long >= LONG_MOST)
-			continue;
-		if (job->changes && jobs->running_changes >= CHANGES_MOST)
+		count = count_of(jobs, job, &most);
+		if (count && *count >= most)
 			continue;
 		*at = job->next;
 		if (jobs->end == &job->next)
@@ -49,7 +66,7 @@ static void *work(void *arg)
 {
 	struct jobs_thread *t = arg;
 	struct jobs *jobs = t->jobs;
-	bool is_long, changes;
+	unsigned *count, most;
 
 	pthread_mutex_lock(&jobs->lock);
 	for (;;) {
@@ -60,17 +77,16 @@ static void *work(void *arg)
 			pthread_cond_wait(&jobs->more, &jobs->lock);
 			continue;
 		}
-		is_long = t->now->is_long;
-		changes = t->now->changes;
-		jobs->running_long += is_long;
-		jobs->running_changes += changes;
+		count = count_of(jobs, t->now, &most);
+		if (count)
+			++*count;
 		pthread_mutex_unlock(&jobs->lock);
 		t->now->run(t->now, t->ram);
 		pthread_mutex_lock(&jobs->lock);
-		jobs->running_long -= is_long;
-		jobs->running_changes -= changes;
+		if (count)
+			--*count;
 		t->now = NULL;
-		if (is_long || changes || jobs->stop)
+		if (count || jobs->stop)
 			pthread_cond_broadcast(&jobs->more);
 	}
 	pthread_mutex_unlock(&jobs->lock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads for commands: the main thread and the workers never wait for one. A
- * few threads do all; long jobs may have half of them, and of those that change
- * something (which take turns anyway) one runs, so that a short one that only looks
- * is never behind them. */
+ * few threads do all; two long jobs at a time that do something, two that look, and
+ * one that changes something (those take turns anyway), so that a short one that only
+ * looks is never behind them, and who looks at all is not behind memory that is
+ * taken. */
 #ifndef NBDRAM_SERVER_JOBS_H
 #define NBDRAM_SERVER_JOBS_H
 
@@ -17,6 +18,7 @@ struct jobs;
 struct job {
 	struct job *next;
 	bool is_long;
+	bool looks;   /* ... and changes nothing */
 	bool changes; /* takes server.change_lock at once */
 	/* Nobody waits for it any more: end soon. Set by jobs_cancel(). */
 	_Atomic bool cancelled;

@@ -33,6 +33,13 @@ keys = {(k["section"], k["key"]): k["value"] for k in s["keys"]}
 assert keys["pool", "size"] == "256M" and keys["server", "workers"] == "auto"
 assert keys["server", "control"] == os.environ["NBDRAM_CONTROL"]
 
+# How far it is, is told only of what lasts.
+def untold():
+    with Control() as c:
+        c.ask("list")
+        return not c.progress
+assert any(untold() for i in range(50))
+
 # As people see it.
 lines = ctl("list").splitlines()
 assert lines[0].split() == ["NAME", "SIZE", "HELD", "CLIENTS", "STATE"]
