@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cleanup.h"
+#include "config-keys.h"
+#include "config-load.h"
 #include "disk-make.h"
 #include "listen-address.h"
+#include "log.h"
 #include "secure.h"
 
 static int try_tls(const struct config *config, struct config_errors *errors)
@@ -35,6 +39,39 @@ static int try_addresses(const struct config *config,
 	return result;
 }
 
+static bool names(const struct config *config, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < config->export_count; i++) {
+		if (strcmp(config->exports[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* It may still be made by command, before a client comes. */
+static void warn_templates(const struct config *config)
+{
+	const struct config_key *key =
+		config_key_find(CONFIG_TEMPLATE, "clone");
+	const struct config_export *e;
+	const char *parent;
+	char shown[CONFIG_SHORT];
+	unsigned i;
+
+	for (i = 0; i < config->template_count; i++) {
+		e = &config->templates[i];
+		parent = config_text_get(e, key);
+		if (*parent && !names(config, parent))
+			log_warning("%s: template: clone = %s: there is no "
+				    "[export] of that name; until the disk is "
+				    "made by nbdramctl, clients get none",
+				    e->where,
+				    config_short(parent, shown, sizeof(shown)));
+	}
+}
+
 /* What a pool that outlives the daemon holds is not known here. */
 static int try_disks(const struct config *config, struct config_errors *errors)
 {
@@ -44,6 +81,7 @@ static int try_disks(const struct config *config, struct config_errors *errors)
 
 	if (config->pool_path)
 		return 0;
+	warn_templates(config);
 	parents = config_parents(config);
 	if (!parents) {
 		config_error(errors, "no memory for %u exports",

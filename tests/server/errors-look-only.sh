@@ -66,6 +66,15 @@ good -e d,clone=a
 conf '[export a]' '[export b]' 'clone = d'
 good -p "$tmp/p"
 
+# What a template is to copy may be made by command.
+conf '[export a]' 'size = 1M' '[template b*]' 'clone = a' '[template c*]' \
+	'clone = d'
+"$nbdramd" -t -c conf >out 2>&1 || fail "refused: $(cat out)"
+grep -q 'warning: conf:5: template: clone = d: there is no .export.' out ||
+	fail "no warning"
+[ "$(wc -l <out)" = 1 ] || fail "other lines: $(cat out)"
+good -p "$tmp/p"
+
 # All at once.
 conf '[server]' 'listen = :0' 'tls = on' "tls-dir = $tmp/none" '[export a]'
 "$nbdramd" -t -c conf 2>out
