@@ -230,14 +230,14 @@ static void tell_default(struct server *s, struct config_errors *errors)
 	export_put(&s->exports, e);
 }
 
-/* Everything that can fail besides; disks are ready, or were not to be had
- * (`disks`). */
+/* Everything that can fail besides; files of TLS and disks are ready, or were not
+ * to be had (`so_far`). */
 static int prepare(struct server *s, const struct config *config,
-		   struct disks_plan *plan, int disks,
+		   struct disks_plan *plan, int so_far,
 		   struct config_errors *errors)
 {
 	int error = listeners_prepare(s->listeners, config, errors);
-	int result = disks;
+	int result = so_far;
 
 	if (!error && !result) {
 		result = exports_replace(&s->exports, plan->fresh, plan->count);
@@ -274,7 +274,8 @@ struct change {
 	const struct disks_watch *watch;
 	struct reload_report *report;
 	struct disks_plan plan;
-	int disks; /* how that went */
+	struct io_tls *tls; /* NULL: none */
+	int so_far;	    /* how these went */
 	int error;
 };
 
@@ -283,7 +284,6 @@ static int change(struct change *c)
 	struct config_errors *lines = &c->report->changes;
 	struct config *config = c->config;
 	struct server *s = c->server;
-	struct io_tls *tls = NULL;
 	struct export **old;
 	unsigned old_count;
 	int error;
@@ -293,15 +293,9 @@ static int change(struct change *c)
 		config_error(&c->report->errors, "no memory for exports");
 		return -ENOMEM;
 	}
-	error = secure_load(config, &tls, &c->report->errors);
+	error = prepare(s, config, &c->plan, c->so_far, &c->report->errors);
 	if (!error) {
-		error = prepare(s, config, &c->plan, c->disks,
-				&c->report->errors);
-		if (error)
-			io_tls_put(tls);
-	}
-	if (!error) {
-		if (tls && s->tls && !io_tls_same(tls, s->tls))
+		if (c->tls && s->tls && !io_tls_same(c->tls, s->tls))
 			config_error(lines, "tls: the files are others now; "
 					    "new clients meet them");
 		tell_exports(old, old_count, &c->plan, lines);
@@ -310,7 +304,7 @@ static int change(struct change *c)
 		tell_limits(s->config, config, lines);
 		listeners_commit(s->listeners, tell_listener, lines);
 		exchange(s, config, lines);
-		secure_exchange(s, tls);
+		secure_exchange(s, c->tls);
 		disks_keep(&s->exports, &c->plan);
 	}
 	exports_free(&s->exports, old, old_count);
@@ -329,17 +323,29 @@ static bool given_up(const struct change *c)
 	return c->watch && c->watch->progress(c->watch->arg, 0, 0);
 }
 
-/* Disks first, which may take long; then all the rest at once, where nobody looks at
- * the configuration meanwhile. */
+/* What may take long; what takes memory only if the rest is right. */
+static int get_ready(struct change *c)
+{
+	struct server *s = c->server;
+	struct config_errors *errors = &c->report->errors;
+	int error = given_up(c) ? -ECANCELED
+				: secure_load(c->config, &c->tls, errors);
+
+	if (!error)
+		error = disks_prepare(&s->exports, s->pool, c->config, c->watch,
+				      &c->plan, errors);
+	return error;
+}
+
+/* Files and disks first; then all the rest at once, where nobody looks at the
+ * configuration meanwhile. */
 static int apply(struct change *c)
 {
 	struct server *s = c->server;
 	struct config_errors *errors = &c->report->errors;
 
 	pthread_mutex_lock(&s->change_lock);
-	c->disks = given_up(c) ? -ECANCELED
-			       : disks_prepare(&s->exports, s->pool, c->config,
-					       c->watch, &c->plan, errors);
+	c->so_far = get_ready(c);
 	if (given_up(c)) {
 		config_errors_free(errors);
 		config_error(errors, "it was given up");
@@ -348,8 +354,10 @@ static int apply(struct change *c)
 		config_error(errors, "the daemon stops");
 		c->error = -ECANCELED;
 	}
-	if (c->error)
+	if (c->error) {
 		disks_undo(&s->exports, &c->plan);
+		io_tls_put(c->tls);
+	}
 	pthread_mutex_unlock(&s->change_lock);
 	return c->error;
 }
