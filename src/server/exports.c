@@ -581,9 +581,11 @@ static int add_commands(const struct exports *exports, struct export **list,
 	for (i = 0; i < exports->count; i++) {
 		struct export *e = exports->list[i];
 
+		if (!e->by_command)
+			continue;
 		for (k = 0; k < fresh && strcmp(list[k]->name, e->name); k++)
 			;
-		if (e->by_command && k == fresh)
+		if (k == fresh)
 			list[(*count)++] = e;
 	}
 	for (i = 0; i < *count; i++)

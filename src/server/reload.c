@@ -86,16 +86,42 @@ static void keep_fixed(struct config *now, struct config *wanted,
 
 /* ------------------------------------------------------------- what is new */
 
-static const struct export *find(struct export *const *list, unsigned count,
-				 const char *name)
+static int by_name(const void *a, const void *b)
 {
-	unsigned i;
+	const struct export *const *x = a, *const *y = b;
 
-	for (i = 0; i < count; i++) {
-		if (strcmp(list[i]->name, name) == 0)
-			return list[i];
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int same_name(const void *name, const void *e)
+{
+	return strcmp(name, (*(struct export *const *)e)->name);
+}
+
+/* What was exported before, sorted, and what of it is exported again. */
+struct before {
+	struct export **list;
+	unsigned count;
+	bool *again;
+};
+
+static void before_free(struct exports *exports, struct before *b)
+{
+	exports_free(exports, b->list, b->count);
+	free(b->again);
+}
+
+static int before_take(struct exports *exports, struct before *b)
+{
+	b->list = exports_all(exports, &b->count);
+	b->again = calloc(b->count + 1, sizeof(*b->again));
+	if (!b->again || (!b->list && b->count > 0)) {
+		before_free(exports, b);
+		return -ENOMEM;
 	}
-	return NULL;
+	if (b->count > 0)
+		qsort(b->list, b->count, sizeof(*b->list), by_name);
+	return 0;
 }
 
 static void tell_changed(const struct export *old, const struct export *e,
@@ -141,25 +167,28 @@ static void tell_gone(const struct export *e, struct config_errors *lines)
 			     e->name);
 }
 
-static void tell_exports(struct export *const *old, unsigned old_count,
-			 const struct disks_plan *plan,
+static void tell_exports(struct before *b, const struct disks_plan *plan,
 			 struct config_errors *lines)
 {
-	const struct export *e;
+	struct export **old;
 	unsigned i;
 
 	for (i = 0; i < plan->count; i++) {
-		e = find(old, old_count, plan->fresh[i]->name);
-		if (e)
-			tell_changed(e, plan->fresh[i], lines);
-		else
+		old = b->count > 0
+			      ? bsearch(plan->fresh[i]->name, b->list, b->count,
+					sizeof(*b->list), same_name)
+			      : NULL;
+		if (old) {
+			b->again[old - b->list] = true;
+			tell_changed(*old, plan->fresh[i], lines);
+		} else {
 			config_error(lines, "export %s: is exported now",
 				     plan->fresh[i]->name);
+		}
 	}
-	for (i = 0; i < old_count; i++) {
-		if (!old[i]->by_command &&
-		    !find(plan->fresh, plan->count, old[i]->name))
-			tell_gone(old[i], lines);
+	for (i = 0; i < b->count; i++) {
+		if (!b->list[i]->by_command && !b->again[i])
+			tell_gone(b->list[i], lines);
 	}
 }
 
@@ -284,12 +313,10 @@ static int change(struct change *c)
 	struct config_errors *lines = &c->report->changes;
 	struct config *config = c->config;
 	struct server *s = c->server;
-	struct export **old;
-	unsigned old_count;
+	struct before before;
 	int error;
 
-	old = exports_all(&s->exports, &old_count);
-	if (!old && old_count > 0) {
+	if (before_take(&s->exports, &before)) {
 		config_error(&c->report->errors, "no memory for exports");
 		return -ENOMEM;
 	}
@@ -298,7 +325,7 @@ static int change(struct change *c)
 		if (c->tls && s->tls && !io_tls_same(c->tls, s->tls))
 			config_error(lines, "tls: the files are others now; "
 					    "new clients meet them");
-		tell_exports(old, old_count, &c->plan, lines);
+		tell_exports(&before, &c->plan, lines);
 		disks_changes(&c->plan, lines);
 		disks_differences(&c->plan, s->pool, config, lines);
 		tell_limits(s->config, config, lines);
@@ -307,7 +334,7 @@ static int change(struct change *c)
 		secure_exchange(s, c->tls);
 		disks_keep(&s->exports, &c->plan);
 	}
-	exports_free(&s->exports, old, old_count);
+	before_free(&s->exports, &before);
 	return error;
 }
 
