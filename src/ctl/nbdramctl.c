@@ -156,9 +156,9 @@ static bool take_word(struct wish *w, char **word)
 		w->keys[w->key_count++] = *word;
 		return true;
 	}
-	complain("%s: %s; usage: nbdramctl %s %s", *word,
+	complain("%s: %s; usage: nbdramctl %s%s%s", *word,
 		 c->keys ? "is no KEY=VALUE" : "is too much", c->name,
-		 c->synopsis);
+		 *c->synopsis ? " " : "", c->synopsis);
 	return false;
 }
 

@@ -564,6 +564,26 @@ static void check_templates(struct loader *l)
 	}
 }
 
+/* Clients and nbdramctl at one socket. */
+static void check_sockets(struct loader *l)
+{
+	const struct config *c = l->config;
+	char shown[CONFIG_SHORT];
+	unsigned i;
+
+	for (i = 0; i < c->listen_count; i++) {
+		if (strncmp(c->listen[i], "unix:", 5) != 0 ||
+		    strcmp(c->listen[i] + 5, c->control) != 0)
+			continue;
+		config_error(l->errors,
+			     "%s%s%s: is the control socket, too; take another "
+			     "path for one of them (listen, control)",
+			     c->listen_where ? c->listen_where : "",
+			     c->listen_where ? ": " : "",
+			     config_short(c->listen[i], shown, sizeof(shown)));
+	}
+}
+
 int config_load(const struct config_sources *sources, struct config *config,
 		struct config_errors *errors)
 {
@@ -583,6 +603,7 @@ int config_load(const struct config_sources *sources, struct config *config,
 	so_far = config_errors_total(errors);
 	check_exports(&l);
 	check_templates(&l);
+	check_sockets(&l);
 	if (!sources->file)
 		errors->usage += config_errors_total(errors) - so_far;
 	if (config_errors_total(errors) == before)

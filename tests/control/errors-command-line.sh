@@ -25,7 +25,7 @@ refused 'which command' -s "$s"
 refused 'is it list' -s "$s" lst
 refused 'no such command; see' -s "$s" frobnicate
 refused 'no such command' -s "$s" "$(printf '\033[31m')"
-refused 'is too much' -s "$s" list a
+refused 'is too much; usage: nbdramctl list$' -s "$s" list a
 refused 'something is missing' -s "$s" create
 refused 'is no KEY=VALUE' -s "$s" create a size
 refused 'something is missing' -s "$s" clone a

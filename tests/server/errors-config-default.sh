@@ -19,3 +19,9 @@ printf '%s\n' '[export a]' 'size = 1M' 'quota = 1M' 'guarantee = 2M' >conf
 wrong 1 'conf:1: export "a": its guarantee is larger than its quota' -c conf
 printf '%s\n' '[export a]' 'size = 4M' 'quota = 1M' 'alloc = fixed' >conf
 wrong 1 'conf:1: export "a": alloc = fixed .* quota is smaller' -c conf
+
+# One socket for clients and for nbdramctl.
+printf '%s\n' '[server]' "listen = localhost:0, unix:$tmp/s" "control = $tmp/s" \
+	'[export a]' 'size = 1M' >conf
+wrong 1 "conf:2: unix:$tmp/s: is the control socket, too" -c conf
+wrong 2 "unix:$tmp/s: is the control socket, too" -l "unix:$tmp/s" -s "$tmp/s" 1M
