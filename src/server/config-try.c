@@ -13,6 +13,7 @@
 #include "listen-address.h"
 #include "log.h"
 #include "secure.h"
+#include "unix-socket.h"
 
 static int try_tls(const struct config *config, struct config_errors *errors)
 {
@@ -37,6 +38,20 @@ static int try_addresses(const struct config *config,
 			result = error;
 	}
 	return result;
+}
+
+/* One that was not named may be missing. */
+static int try_control(const struct config *config,
+		       struct config_errors *errors)
+{
+	struct ram_why why;
+	int error = config->control_asked
+			    ? unix_socket_look(config->control, &why)
+			    : 0;
+
+	if (error)
+		config_error(errors, "control socket: %s", why.text);
+	return error;
 }
 
 static bool names(const struct config *config, const char *name)
@@ -101,7 +116,8 @@ int config_try(const struct config *config, struct config_errors *errors)
 {
 	int tls = try_tls(config, errors);
 	int addresses = try_addresses(config, errors);
+	int control = try_control(config, errors);
 	int disks = try_disks(config, errors);
 
-	return tls ? tls : addresses ? addresses : disks;
+	return tls ? tls : addresses ? addresses : control ? control : disks;
 }

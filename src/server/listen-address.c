@@ -233,10 +233,16 @@ int listen_address_open(struct listen_sink *sink, const char *text)
 int listen_address_check(struct listen_sink *sink, const char *text)
 {
 	struct addrinfo *found, *a;
+	struct ram_why why;
 	int result = 0;
 
-	if (strncmp(text, "unix:", 5) == 0)
-		return 0;
+	if (strncmp(text, "unix:", 5) == 0) {
+		result = unix_socket_look(text + 5, &why);
+		if (result)
+			config_error(sink->errors, "%s%s", sink->where,
+				     why.text);
+		return result;
+	}
 	found = resolve(sink, text);
 	if (!found)
 		return -EINVAL;

@@ -29,9 +29,9 @@ void listen_sink_init(struct listen_sink *sink, const struct config *config,
  * "unix:PATH"). Negative: a line in sink->errors says why. */
 int listen_address_open(struct listen_sink *sink, const char *text);
 
-/* Could they be opened? Looks at the addresses alone, and opens nothing: what is
- * no address of anything, or may not be listened to without TLS. Negative: told
- * in sink->errors. */
+/* Could they be opened? Only looks, and opens nothing: what is no address of
+ * anything, may not be listened to without TLS, or has something else than a
+ * socket at its path. Negative: told in sink->errors. */
 int listen_address_check(struct listen_sink *sink, const char *text);
 
 /* Tell that what is there could be read by everybody. Returns -EACCES. */

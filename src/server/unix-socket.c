@@ -35,10 +35,8 @@ static bool alive(const struct sockaddr_un *address)
 	return !refused;
 }
 
-/* What lies at the path may be the socket of one that died; nothing else is
- * touched. */
-static int clear_path(const struct sockaddr_un *address, const char *path,
-		      struct ram_why *why)
+/* 1: there is a socket. */
+static int look(const char *path, struct ram_why *why)
 {
 	struct stat st;
 
@@ -53,6 +51,25 @@ static int clear_path(const struct sockaddr_un *address, const char *path,
 			      "unix:%s: is something else than a socket; move "
 			      "it away or take another path",
 			      path);
+	return 1;
+}
+
+int unix_socket_look(const char *path, struct ram_why *why)
+{
+	int error = look(path, why);
+
+	return error < 0 ? error : 0;
+}
+
+/* What lies at the path may be the socket of one that died; nothing else is
+ * touched. */
+static int clear_path(const struct sockaddr_un *address, const char *path,
+		      struct ram_why *why)
+{
+	int there = look(path, why);
+
+	if (there <= 0)
+		return there;
 	if (alive(address))
 		return reason(why, -EADDRINUSE,
 			      "unix:%s: another program listens there; stop it "

@@ -20,6 +20,10 @@ struct unix_socket {
 int unix_socket_listen(struct unix_socket *u, const char *path, mode_t mode,
 		       struct ram_why *why);
 
+/* Only whether something lies at the path that is no socket, so that the above
+ * would be refused. Negative errno and why. Any thread. */
+int unix_socket_look(const char *path, struct ram_why *why);
+
 /* Close it and remove the file, if it is still ours. */
 void unix_socket_close(struct unix_socket *u);
 

@@ -42,6 +42,19 @@ both 'conf:2: nosuch.invalid:1: no such address'
 conf '[server]' "listen = unix:$tmp/s" '[export a]' 'size = 1M'
 good
 
+echo "no socket" >file
+conf '[server]' "listen = localhost:0, unix:$tmp/file" '[export a]' 'size = 1M'
+both "conf:2: unix:$tmp/file: is something else than a socket"
+conf '[export a]' 'size = 1M'
+wrong 1 "control socket: unix:$tmp/file: is something else" -t -c conf -s "$tmp/file"
+wrong 1 "control socket: unix:$tmp/file: is something else" -c conf -s "$tmp/file" \
+	-l "unix:$tmp/s" -m 64M
+# Of a server that runs with the same file.
+start_nbdramd -m 64M -c conf
+"$nbdramd" -t -c conf -l "unix:$socket" -s "$control" >out 2>&1 ||
+	fail "beside one that runs: $(cat out)"
+stop_nbdramd
+
 # Files of TLS.
 conf '[server]' 'tls = require' "tls-dir = $tls" '[export a]' 'size = 1M'
 good
