@@ -37,8 +37,8 @@ both 'conf:5: :0: others than this host .*insecure = yes'
 good --insecure
 good -o tls=require -o "tls-dir=$tls"
 both ':0: others than this host .*--insecure' -l :0
-conf '[server]' 'listen = nosuch.invalid:1' '[export a]' 'size = 1M'
-both 'conf:2: nosuch.invalid:1: no such address'
+conf '[server]' 'listen = 127.0.0.1:none' '[export a]' 'size = 1M'
+both 'conf:2: 127.0.0.1:none: no such address'
 conf '[server]' "listen = unix:$tmp/s" '[export a]' 'size = 1M'
 good
 
