@@ -126,7 +126,9 @@ int command_stats(struct call *call)
 	}
 	put_worker(w, "all", connections, all);
 	control_close(w, ']');
-	all[STAT_TURNED_AWAY] = stats_get(&s->stats, STAT_TURNED_AWAY);
+	/* The main thread's, and those of workers that there were before. */
+	for (j = 0; j < STATS; j++)
+		all[j] += stats_get(&s->stats, j);
 	control_open(w, "server", '{');
 	control_put_number(w, "connections", atomic_load(&s->connections));
 	put_counters(w, all);

@@ -13,6 +13,7 @@
 #include "caller.h"
 #include "check.h"
 #include "cleanup.h"
+#include "handover.h"
 #include "log.h"
 #include "unix-socket.h"
 #include "reason.h"
@@ -24,6 +25,7 @@ struct control_socket {
 	struct unix_socket socket;
 	struct callers callers;
 	struct event *accept, *wake, *tick;
+	bool kept;   /* its file is not ours to remove */
 	bool paused; /* there are as many callers as there may be */
 };
 
@@ -149,8 +151,26 @@ static bool make_events(struct control_socket *s, struct event_base *base)
 	return s->accept && s->wake && s->tick;
 }
 
+/* The one that another had, if it is the same; else one of our own. */
+static int take_or_listen(struct control_socket *s, const char *path,
+			  const struct unix_socket *had, struct ram_why *why)
+{
+	int error;
+
+	if (!had || had->fd < 0 || strcmp(had->path, path) != 0) {
+		make_folder(path);
+		return unix_socket_listen(&s->socket, path, 0600, why);
+	}
+	error = handover_copy(&s->socket, had);
+	s->kept = !error;
+	return error ? reason(why, error, "unix:%s: cannot be taken over: %s",
+			      path, strerror(-error))
+		     : 0;
+}
+
 struct control_socket *control_socket_open(struct server *server,
 					   struct event_base *base,
+					   const struct unix_socket *had,
 					   struct ram_why *why)
 {
 	const char *path = server->config->control;
@@ -166,8 +186,7 @@ struct control_socket *control_socket_open(struct server *server,
 	TAILQ_INIT(&s->callers.list);
 	s->callers.posts_end = &s->callers.posts;
 	pthread_mutex_init(&s->callers.lock, NULL);
-	make_folder(path);
-	if (unix_socket_listen(&s->socket, path, 0600, why)) {
+	if (take_or_listen(s, path, had, why)) {
 		s->socket.fd = -1;
 		control_socket_close(s);
 		return NULL;
@@ -183,9 +202,21 @@ struct control_socket *control_socket_open(struct server *server,
 
 void control_socket_start(struct control_socket *s)
 {
+	s->kept = false;
 	event_add(s->accept, NULL);
 	event_add(s->wake, NULL);
 	log_debug("control: listening to %s", s->socket.path);
+}
+
+int control_socket_hand_over(const struct control_socket *s, struct handover *h)
+{
+	return handover_control(h, &s->socket);
+}
+
+void control_socket_keep_file(struct control_socket *s)
+{
+	if (s)
+		s->kept = true;
 }
 
 void control_socket_close(struct control_socket *s)
@@ -204,6 +235,8 @@ void control_socket_close(struct control_socket *s)
 		event_free(s->tick);
 	if (s->callers.wake_fd >= 0)
 		close(s->callers.wake_fd);
+	if (s->kept)
+		s->socket.inode = 0;
 	unix_socket_close(&s->socket);
 	pthread_mutex_destroy(&s->callers.lock);
 	free(s);

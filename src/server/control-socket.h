@@ -9,12 +9,23 @@
 #include "server.h"
 
 struct control_socket;
+struct handover;
+struct unix_socket;
 
 /* Listen at server->config->control, without accepting yet; the folder is made
- * if the one above it is there. NULL: it cannot be had, why says so. */
+ * if the one above it is there. had: a copy of that socket is taken, if it is the
+ * one of that path; its file is left alone until control_socket_start(). NULL is
+ * fine. NULL: it cannot be had, why says so. */
 struct control_socket *control_socket_open(struct server *server,
 					   struct event_base *base,
+					   const struct unix_socket *had,
 					   struct ram_why *why);
+
+/* Add a copy to what another is to have: then control_socket_keep_file() (NULL is
+ * fine) before control_socket_close(), which leaves its file where it is. */
+int control_socket_hand_over(const struct control_socket *control,
+			     struct handover *h);
+void control_socket_keep_file(struct control_socket *control);
 
 /* Begin to accept: not before workers run. */
 void control_socket_start(struct control_socket *control);

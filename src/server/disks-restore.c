@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a start finds in a pool that has survived. See disks.h. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "disks.h"
@@ -62,4 +63,28 @@ void disks_restore(struct exports *exports, struct ram_pool *pool)
 		export_put(exports, e);
 		ram_disk_put(disk);
 	}
+}
+
+int disks_again(struct exports *exports, struct ram_pool *pool,
+		const struct config *config, struct disks_plan *plan)
+{
+	struct ram_disk *disk;
+	struct export *e;
+	unsigned i;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->fresh = calloc(config->export_count + 1, sizeof(*plan->fresh));
+	if (!plan->fresh)
+		return -ENOMEM;
+	for (i = 0; i < config->export_count; i++) {
+		if (ram_disk_open(pool, config->exports[i].name, &disk))
+			continue;
+		e = export_new(exports, disk, &config->exports[i], false);
+		if (!e) {
+			ram_disk_put(disk);
+			return -ENOMEM;
+		}
+		plan->fresh[plan->count++] = e;
+	}
+	return 0;
 }

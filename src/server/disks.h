@@ -39,6 +39,12 @@ void disks_keep(struct exports *exports, struct disks_plan *plan);
  * log. */
 void disks_restore(struct exports *exports, struct ram_pool *pool);
 
+/* When a server that served before goes on: the exports of config whose disks are
+ * in the pool, as these are, whatever config says of them. -ENOMEM; then
+ * disks_undo() is to be called. */
+int disks_again(struct exports *exports, struct ram_pool *pool,
+		const struct config *config, struct disks_plan *plan);
+
 /* What was done, in lines: made, larger, smaller, promised something else. */
 void disks_changes(const struct disks_plan *plan, struct config_errors *lines);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "acceptor.h"
+#include "handover.h"
 #include "listen-address.h"
 #include "log.h"
 
@@ -28,13 +29,16 @@ struct listener {
 	bool fresh;  /* of a prepared change: not accepting yet */
 	bool goes;   /* ... no longer asked for */
 	bool shares; /* ... others may sit beside it */
+	bool idle;   /* from another who had it: not accepting yet */
+	bool kept;   /* its file is not ours to remove */
 };
 
 struct listeners {
 	struct server *server;
 	struct event_base *base;
 	struct listener *list;
-	bool begun; /* what was handed over has been taken */
+	bool begun;	  /* what was handed over has been taken */
+	unsigned changes; /* how often they have become others */
 };
 
 /* --------------------------------------------------------------- opening */
@@ -49,6 +53,8 @@ struct sink {
 static void listener_free(struct listener *l)
 {
 	acceptor_end(&l->acceptor);
+	if (l->kept)
+		l->socket.inode = 0;
 	unix_socket_close(&l->socket);
 	free(l->text);
 	free(l);
@@ -316,28 +322,102 @@ void listeners_commit(struct listeners *all,
 	struct listener *l;
 
 	for (l = all->list; l; l = l->next) {
-		if (!l->fresh && !l->goes)
+		if (!l->fresh && !l->goes && !l->idle)
 			continue;
+		all->changes++;
 		tell_address(l, text, sizeof(text));
 		if (tell)
 			tell(arg, text, l->fresh);
 		else
-			log_info("listening to %s", text);
+			log_info("%s to %s",
+				 l->goes ? "no longer listening" : "listening",
+				 text);
 	}
 	/* Who has come by one that goes is let in. */
 	for (l = all->list; l; l = l->next) {
 		if (l->goes)
 			acceptor_take(&l->acceptor, BACKLOG_MOST);
 	}
+	for (l = all->list; l; l = l->next)
+		l->kept = false;
 	drop(all, false);
 	for (l = all->list; l; l = l->next) {
-		if (!l->fresh)
+		if (!l->fresh && !l->idle)
 			continue;
 		if (!l->socket.path)
 			listen_address_sharing(l->socket.fd, false);
 		acceptor_start(&l->acceptor);
-		l->fresh = false;
+		l->fresh = l->idle = false;
 	}
+}
+
+/* --------------------------------------------- to and from another process */
+
+int listeners_hand_over(const struct listeners *all, struct handover *h)
+{
+	const struct listener *l;
+	int error = 0;
+
+	for (l = all->list; l && !error; l = l->next)
+		error = handover_add(h, &l->socket, l->text);
+	return error;
+}
+
+unsigned listeners_changes(const struct listeners *all)
+{
+	return all->changes;
+}
+
+void listeners_keep_files(struct listeners *all)
+{
+	struct listener *l;
+
+	for (l = all->list; l; l = l->next)
+		l->kept = true;
+}
+
+static int adopt(struct sink *sink, const struct unix_socket *socket)
+{
+	struct unix_socket copy;
+	int error;
+
+	if (sd_is_socket(socket->fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0)
+		return -EPROTO;
+	error = handover_copy(&copy, socket);
+	if (error)
+		return error;
+	error = add(&sink->sink, &copy);
+	if (error) {
+		close(copy.fd);
+		free(copy.path);
+		return error;
+	}
+	/* The list's first is the new one. */
+	sink->l->list->fresh = false;
+	sink->l->list->idle = sink->l->list->kept = true;
+	return 0;
+}
+
+int listeners_adopt(struct listeners *all, const struct handover *h,
+		    struct config_errors *errors)
+{
+	struct sink sink = {.sink = {.errors = errors}, .l = all};
+	unsigned i;
+	int error;
+
+	for (i = h->count; i-- > 0;) {
+		sink.text = h->listeners[i].text;
+		error = adopt(&sink, &h->listeners[i].socket);
+		if (error) {
+			config_error(errors,
+				     "a socket that was handed over cannot be "
+				     "used: %s",
+				     strerror(-error));
+			return error;
+		}
+	}
+	all->begun = true;
+	return 0;
 }
 
 /* ------------------------------------------------------------ begin, end */

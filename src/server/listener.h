@@ -29,6 +29,23 @@ void listeners_commit(struct listeners *l,
 /* After listeners_prepare(): close the new ones again. */
 void listeners_undo(struct listeners *l);
 
+struct handover;
+
+/* Add copies of all to what another is to have: then listeners_keep_files() before
+ * listeners_close(), which leaves the files of sockets where they are. 0 or a
+ * negative errno. */
+int listeners_hand_over(const struct listeners *l, struct handover *h);
+void listeners_keep_files(struct listeners *l);
+
+/* How often they have become others. */
+unsigned listeners_changes(const struct listeners *l);
+
+/* Before the first listeners_prepare(): begin with copies of what another had.
+ * Their files are left alone until listeners_commit(). Negative, and a line in
+ * *errors: it cannot be. */
+int listeners_adopt(struct listeners *l, const struct handover *h,
+		    struct config_errors *errors);
+
 /* Stop accepting, close, remove socket files that are ours. NULL is fine. */
 void listeners_close(struct listeners *l);
 

@@ -415,7 +415,7 @@ void reload_report_free(struct reload_report *report)
 /* ----------------------------------------------------------------- SIGHUP */
 
 /* systemd wants to know when this began, by its own clock. */
-static void tell_systemd(void)
+void tell_reloading(void)
 {
 	struct timespec ts;
 
@@ -444,7 +444,7 @@ int server_reload_told(struct server *server, const struct disks_watch *watch,
 {
 	int error;
 
-	tell_systemd();
+	tell_reloading();
 	error = server_reload(server, watch, report);
 	log_lines(LOG_INFO, &report->changes);
 	log_lines(LOG_ERROR, &report->errors);

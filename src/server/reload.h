@@ -29,6 +29,9 @@ void reload_report_free(struct reload_report *report);
 int server_reload_told(struct server *server, const struct disks_watch *watch,
 		       struct reload_report *report);
 
+/* Tell the service manager that something is about to change; READY=1 ends it. */
+void tell_reloading(void);
+
 /* The same for SIGHUP, on a thread of its own, once more if it is asked for while it
  * is under way. The main thread's. NULL: no memory. */
 struct reloader *reloader_open(struct server *server);

@@ -69,6 +69,8 @@ struct server {
 	_Atomic uint64_t last_id;     /* of a connection */
 	_Atomic uint32_t connections; /* open now */
 	_Atomic uint32_t unfinished;  /* of them, in the handshake */
+	_Atomic unsigned
+		stop_msec; /* at the end: for replies that were begun */
 	_Atomic uint64_t
 		kept; /* bytes that lie in landing for want of memory */
 	_Atomic uint64_t landing_turn; /* who may use the last piece; 0: free */

@@ -16,9 +16,6 @@
 /* How exactly deadlines are kept. */
 #define TICK_MSEC 200
 
-/* When the server stops: time for replies that were begun. */
-#define STOP_MSEC 3000
-
 uint64_t now_msec(void)
 {
 	struct timespec ts;
@@ -181,7 +178,7 @@ static void begin_to_stop(struct worker *w)
 	struct conn *c, *next;
 
 	w->stopping = true;
-	w->stop_by = now_msec() + STOP_MSEC;
+	w->stop_by = now_msec() + atomic_load(&w->server->stop_msec);
 	TAILQ_FOREACH_SAFE(c, &w->conns, link, next)
 	conn_stop(c);
 	worker_need_tick(w);
@@ -312,6 +309,8 @@ void worker_destroy(struct worker *w)
 
 	while ((a = w->arrivals)) {
 		w->arrivals = a->next;
+		addresses_leave(&w->server->addresses, &a->address);
+		atomic_fetch_sub(&w->server->connections, 1);
 		close(a->fd);
 		free(a);
 	}

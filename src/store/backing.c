@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,12 +94,17 @@ static int open_folder(struct backing *b, struct ram_why *why)
 	return 0;
 }
 
+const char *backing_name(const struct backing *b)
+{
+	return b->path ? b->path : "memory";
+}
+
 static int busy(const struct backing *b, struct ram_why *why)
 {
 	return why_set(why, -EBUSY,
 		       "%s: another process owns this pool; stop it or take "
 		       "another folder",
-		       b->path);
+		       backing_name(b));
 }
 
 /* What the folder holds must be a plain file of ours. */
@@ -173,6 +179,31 @@ static int open_new(struct backing *b, struct ram_why *why)
 	return 0;
 }
 
+/* What another had open before. Its lock came with it, and only so can it be
+ * locked; what else may be wrong shows when it is read. */
+static int open_given(struct backing *b, int fd, struct ram_why *why)
+{
+	struct statfs fs;
+	struct stat st;
+
+	b->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (b->fd < 0 || fstat(b->fd, &st) < 0 || fstatfs(b->fd, &fs) < 0)
+		return why_set(why, -errno,
+			       "%s: a pool that was handed over "
+			       "cannot be used: %s",
+			       backing_name(b), strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return why_set(why, -EINVAL,
+			       "%s: what was handed over is no pool",
+			       backing_name(b));
+	if (b->huge != (fs.f_type == HUGETLBFS_MAGIC))
+		return why_set(why, -EINVAL,
+			       "%s: the pool that was handed over has %s huge "
+			       "pages of 2 MiB; leave hugepages as it was",
+			       backing_name(b), b->huge ? "no" : "got");
+	return flock(b->fd, LOCK_EX | LOCK_NB) < 0 ? busy(b, why) : 0;
+}
+
 int backing_open(struct backing *b, const struct ram_pool_config *config,
 		 struct ram_why *why)
 {
@@ -184,6 +215,12 @@ int backing_open(struct backing *b, const struct ram_pool_config *config,
 	b->huge = config->hugepages == RAM_PAGES_2M;
 	b->thp = config->hugepages == RAM_PAGES_THP;
 	b->lock = config->lock;
+	if (config->given) {
+		error = open_given(b, config->fd, why);
+		if (error)
+			goto fail;
+		return 0;
+	}
 	if (!b->path)
 		return open_anonymous(b, why);
 

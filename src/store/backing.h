@@ -38,6 +38,9 @@ static inline bool backing_grouped(const struct backing *b)
 int backing_open(struct backing *b, const struct ram_pool_config *config,
 		 struct ram_why *why);
 
+/* For messages: its folder. */
+const char *backing_name(const struct backing *b);
+
 /* Map so many blocks, also where the file is shorter: what lies behind its end
  * must not be touched before backing_extend(), which makes it as long (it never
  * shrinks). Of a grouped one only whole groups. */

@@ -80,7 +80,7 @@ int group_take_over(struct ram_pool *pool, struct ram_why *why)
 				       "%s: no memory for the rest of a group "
 				       "of 2 MiB; free some, or leave "
 				       "hugepages out",
-				       pool->backing.path);
+				       backing_name(&pool->backing));
 		} else {
 			add_free(pool, first);
 		}

@@ -3,6 +3,7 @@
 #include "pool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,7 +43,7 @@ static int damaged(const struct backing *b, struct ram_why *why,
 	return why_set(why, -EINVAL,
 		       "%s/" BACKING_FILE ": %s; it is left as it is: move it "
 		       "away to begin a new pool",
-		       b->path, what);
+		       backing_name(b), what);
 }
 
 /* Read and judge what is there. *blocks: how many the pool has. */
@@ -55,8 +56,8 @@ static int super_read(const struct backing *b, uint64_t *blocks,
 
 	got = pread(b->fd, &super, sizeof(super), 0);
 	if (got < 0)
-		return why_set(why, -errno, "%s/" BACKING_FILE ": %s", b->path,
-			       strerror(errno));
+		return why_set(why, -errno, "%s/" BACKING_FILE ": %s",
+			       backing_name(b), strerror(errno));
 	if (got < (ssize_t)sizeof(super) || super.magic != SUPER_MAGIC)
 		return damaged(b, why, "not a pool of nbdram");
 	if (super.block_size != BLOCK_SIZE || super.version < LAYOUT_VERSION)
@@ -222,7 +223,7 @@ static int too_small(struct ram_pool *pool, uint64_t size, struct ram_why *why)
 		       "%s: a pool of %llu KiB is too small: %llu KiB are held "
 		       "and %llu KiB promised in it, and an eighth (at most) "
 		       "is for payloads on their way; make it larger",
-		       pool->backing.path ? pool->backing.path : "memory",
+		       backing_name(&pool->backing),
 		       (unsigned long long)size / 1024,
 		       (unsigned long long)pool->charge.used * 4,
 		       (unsigned long long)pool->charge.promised * 4);
@@ -343,6 +344,13 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 fail:
 	ram_pool_close(pool);
 	return error;
+}
+
+int ram_pool_descriptor(const struct ram_pool *pool)
+{
+	int fd = fcntl(pool->backing.fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int ram_pool_resize(struct ram_pool *pool, uint64_t size)

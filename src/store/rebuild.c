@@ -107,7 +107,7 @@ int rebuild(struct ram_pool *pool, uint64_t blocks, struct ram_why *why)
 			why, -EINVAL,
 			"%s: the pool is damaged (%.800s); it is left as "
 			"it is: move it away to begin a new one",
-			pool->backing.path, faults.text);
+			backing_name(&pool->backing), faults.text);
 	}
 	pool->charge.used = w.used;
 	atomic_store(&pool->blocks.table_count, w.tables);

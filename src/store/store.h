@@ -87,6 +87,12 @@ struct ram_pool_config {
 	/* Where memory comes from: RAM_NUMA_ANY, RAM_NUMA_INTERLEAVE, or
 	 * RAM_NUMA_NODE(n): from that node while it has any. */
 	int numa;
+	/* If `given`, fd is the memory of a pool that another process, or we,
+	 * had open before (ram_pool_descriptor()) and have closed; it is opened
+	 * as one in a folder is, and stays the caller's. path, which is not
+	 * looked at then, must be the one it had, and hugepages too. */
+	bool given;
+	int fd;
 };
 
 /* Open the pool in config->path or make a new one, and check all of it. Starts
@@ -109,6 +115,11 @@ int ram_pool_start(struct ram_pool *pool);
 /* Stop the housekeeper and unmap. Every disk, view and registration has been
  * given back before. What is in a folder stays. NULL is fine. */
 void ram_pool_close(struct ram_pool *pool);
+
+/* A descriptor of the pool's memory, the caller's, for struct ram_pool_config:
+ * whoever has it owns the pool, also when this one has been closed, and an
+ * anonymous one lives as long. Or a negative errno. */
+int ram_pool_descriptor(const struct ram_pool *pool);
 
 /* Change the bound. -EBUSY: more is in use; -EINVAL: beyond what the pool was
  * opened for (growing needs a new open); unchanged then. */
