@@ -352,8 +352,8 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		if (options.verbose)
 			log_set_level(LOG_DEBUG);
-		if (!options.check_only)
-			result = run(&options, argv);
+		result = options.check_only ? try(&options.config)
+					    : run(&options, argv);
 		break;
 	}
 	log_catch_up(true);

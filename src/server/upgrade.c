@@ -2,6 +2,7 @@
 /* See upgrade.h. */
 #include "upgrade.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -113,6 +114,7 @@ static void end_child(struct upgrade *u, char *how, size_t size)
 {
 	int status = 0;
 
+	assert(u->pid > 0);
 	/* By itself, if it has closed its end already. */
 	if (waitpid(u->pid, &status, WNOHANG) != u->pid) {
 		kill(u->pid, SIGKILL);
@@ -273,6 +275,9 @@ static void on_heard(evutil_socket_t fd, short what, void *arg)
 			""
 			"(the configuration was read again meanwhile)");
 	} else {
+		/* What it says next is for upgrade_finish() to hear. */
+		event_del(u->heard);
+		event_del(u->timer);
 		u->ready = true;
 		event_base_loopbreak(u->base);
 	}
