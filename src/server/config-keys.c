@@ -66,6 +66,8 @@ static const struct config_key keys[] = {
 	 "auto", {0}, "memory of all disks, as -m"},
 	{CONFIG_POOL, "path", CONFIG_PATH, CONFIG_AT(pool_path), 0, 0,
 	 NULL, {0}, "folder where the pool outlives the daemon, as -p"},
+	{CONFIG_POOL, "any-fs", CONFIG_BOOL, CONFIG_AT(any_fs), 0, 0,
+	 "no", {0}, "that folder need not be in memory (tmpfs)"},
 	{CONFIG_POOL, "warm", CONFIG_SIZE, CONFIG_AT(warm), 0, RAM_POOL_MAX,
 	 "auto", {0}, "free memory kept ready for writers"},
 	{CONFIG_POOL, "headroom", CONFIG_SIZE, CONFIG_AT(headroom),

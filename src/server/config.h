@@ -53,6 +53,7 @@ struct config {
 	unsigned hugepages; /* enum ram_pages */
 	int numa;	    /* as struct ram_pool_config has it */
 	bool lock;
+	bool any_fs;		  /* the pool's folder need not be in memory */
 	char *pool_path;	  /* NULL: anonymous memory */
 	unsigned workers;	  /* 0: as many as processors */
 	unsigned max_connections; /* 0: as many as descriptors allow */

@@ -107,6 +107,7 @@ static void work_on_pool(void *arg)
 		.warm = o->warm,
 		.headroom = o->headroom,
 		.path = o->pool_path,
+		.memory_only = !o->any_fs,
 		.hugepages = (enum ram_pages)o->hugepages,
 		.lock = o->lock,
 		.numa = o->numa,

@@ -17,6 +17,7 @@
 
 #include "check.h"
 #include "fault.h"
+#include "owner.h"
 #include "settings.h"
 #include "why.h"
 
@@ -101,10 +102,15 @@ const char *backing_name(const struct backing *b)
 
 static int busy(const struct backing *b, struct ram_why *why)
 {
+	pid_t pid = owner_of(b->fd >= 0 ? b->fd : b->dir);
+	char number[32] = "";
+
+	if (pid)
+		snprintf(number, sizeof(number), " (%d)", (int)pid);
 	return why_set(why, -EBUSY,
-		       "%s: another process owns this pool; stop it or take "
+		       "%s: another process%s owns this pool; stop it or take "
 		       "another folder",
-		       backing_name(b));
+		       backing_name(b), number);
 }
 
 /* What the folder holds must be a plain file of ours. */
@@ -226,7 +232,7 @@ int backing_open(struct backing *b, const struct ram_pool_config *config,
 
 	error = open_folder(b, why);
 	if (!error)
-		error = settings_folder(b, why);
+		error = settings_folder(b, config->memory_only, why);
 	if (error)
 		goto fail;
 	/* The folder's lock is held while a pool is made in it or opened; the

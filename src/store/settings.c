@@ -142,12 +142,20 @@ static int folder_thp(const struct backing *b, long type, struct ram_why *why)
 		       b->path);
 }
 
-int settings_folder(const struct backing *b, struct ram_why *why)
+int settings_folder(const struct backing *b, bool memory_only,
+		    struct ram_why *why)
 {
 	struct statfs fs;
 
 	if (fstatfs(b->dir, &fs) < 0)
 		return why_set(why, -errno, "%s: %s", b->path, strerror(errno));
+	if (memory_only && fs.f_type != TMPFS_MAGIC &&
+	    fs.f_type != HUGETLBFS_MAGIC)
+		return why_set(why, -EINVAL,
+			       "%s: is not in memory but on a disk: nothing is "
+			       "mounted there, or no tmpfs; mount one, take "
+			       "another folder, or say any-fs = yes",
+			       b->path);
 	if (b->thp)
 		return folder_thp(b, fs.f_type, why);
 	if (b->huge && (fs.f_type != HUGETLBFS_MAGIC ||

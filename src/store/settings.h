@@ -12,8 +12,10 @@
  * -EINVAL, -EOPNOTSUPP. */
 int settings_check(const struct ram_pool_config *config, struct ram_why *why);
 
-/* Once the folder is open (b->dir): is it on a file system that can? */
-int settings_folder(const struct backing *b, struct ram_why *why);
+/* Once the folder is open (b->dir): is it on a file system that can,
+ * and in memory, if it must be? */
+int settings_folder(const struct backing *b, bool memory_only,
+		    struct ram_why *why);
 
 /* Once it is mapped, and before anything of it is touched. -EPERM, -ENOMEM,
  * -EOPNOTSUPP. */

@@ -74,6 +74,10 @@ struct ram_pool_config {
 	/* The folder of a pool that outlives the process, made if its parent
 	 * is there; NULL: anonymous memory. */
 	const char *path;
+	/* The folder must be in memory: on a tmpfs, or a hugetlbfs for
+	 * RAM_PAGES_2M. What is on a disk takes effect there whenever the kernel
+	 * sees fit, at its speed. */
+	bool memory_only;
 	/* Huge pages save the processor's translation buffers. Memory is taken
 	 * and given back 2 MiB at a time then: only when all of them are free.
 	 * Of 2M the system must have set aside as many as the pool may have

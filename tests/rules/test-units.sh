@@ -46,3 +46,29 @@ grep -q "^u $user " "$abs_top_srcdir/conf/nbdram.sysusers" ||
 	fail "nobody makes the user $user"
 grep -q "uid=$user,gid=$user" "$tmp/units/run-nbdram-pool.mount" ||
 	fail "the pool is not the user's"
+
+# What the generator adds to the mount is right for the kernel there is, and for an
+# older and a newer one.
+mkdir "$tmp/bin"
+for version in 5.10.0-1-amd64 6.1.0-28-amd64 6.4.0 6.12.9-x 7.0-rc1 10.1 odd; do
+	printf '#!/bin/sh\necho %s\n' "$version" >"$tmp/bin/uname"
+	chmod +x "$tmp/bin/uname"
+	rm -rf "$tmp/added"
+	NBDRAM_MOUNT=$abs_top_builddir/conf/run-nbdram-pool.mount \
+		PATH=$tmp/bin:$PATH sh "$abs_top_builddir/conf/nbdram-generator" \
+		"$tmp/added" || fail "the generator fails for Linux $version"
+	added=$tmp/added/run-nbdram-pool.mount.d/noswap.conf
+	case $version in
+	5.* | 6.1.* | odd)
+		[ ! -e "$added" ] || fail "noswap for Linux $version" ;;
+	*)
+		[ -e "$added" ] || fail "no noswap for Linux $version"
+		options=$(sed -n 's/^Options=//p' \
+			"$abs_top_builddir/conf/run-nbdram-pool.mount")
+		grep -qx "Options=$options,noswap" "$added" ||
+			fail "other options for Linux $version" ;;
+	esac
+done
+# Swap is no way out for what is not on that mount either.
+grep -qx 'MemorySwapMax=0' "$tmp/units/nbdramd.service" ||
+	fail "nbdramd.service may be swapped"

@@ -122,15 +122,12 @@ static void nearest(void **state)
 static void later(void **state)
 {
 	static const char *const server[] = {"metrics"};
-	static const char *const pool[] = {"any-fs"};
 	static const char *const export[] = {"image", "save", "save-every",
 					     "format"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(server); i++)
 		assert_null(config_key_find(CONFIG_SERVER, server[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(pool); i++)
-		assert_null(config_key_find(CONFIG_POOL, pool[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(export); i++)
 		assert_null(config_key_find(CONFIG_EXPORT, export[i]));
 }
