@@ -28,6 +28,8 @@ struct command {
 	 * those of the options that all commands have, and returns the exit
 	 * status. */
 	int (*alone)(int argc, char **argv, bool json);
+	/* NULL, or with an argument it asks none either. */
+	int (*with_argument)(const char *argument, bool json);
 };
 
 extern const struct command commands[];

@@ -300,6 +300,9 @@ int main(int argc, char **argv)
 	if (wish.command->alone)
 		return wish.command->alone(wish.alone_count, wish.alone,
 					   wish.json);
+	if (wish.command->with_argument && wish.count > 0)
+		return wish.command->with_argument(wish.arguments[0],
+						   wish.json);
 	line = request_line(&wish, &len);
 	if (!line || len > CONTROL_REQUEST_MAX) {
 		complain(line ? "names and keys are too long"

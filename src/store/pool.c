@@ -46,9 +46,8 @@ static int damaged(const struct backing *b, struct ram_why *why,
 		       backing_name(b), what);
 }
 
-/* Read and judge what is there. *blocks: how many the pool has. */
-static int super_read(const struct backing *b, uint64_t *blocks,
-		      struct ram_why *why)
+int pool_super_read(const struct backing *b, uint64_t *blocks,
+		    struct ram_why *why)
 {
 	struct layout_super super;
 	char text[200];
@@ -323,7 +322,7 @@ int ram_pool_open(const struct ram_pool_config *config, struct ram_pool **out,
 	if (error)
 		goto fail;
 	if (!pool->backing.fresh)
-		error = super_read(&pool->backing, &blocks, why);
+		error = pool_super_read(&pool->backing, &blocks, why);
 	if (!error && size == RAM_DEFAULT)
 		error = bounds_default(&pool->backing,
 				       backing_occupied(&pool->backing),

@@ -86,6 +86,11 @@ static inline void *pool_block(const struct ram_pool *pool, uint64_t block)
 	return backing_at(&pool->backing, block);
 }
 
+/* Read and judge the superblock of what is there. *blocks: how many the pool has.
+ * -EINVAL and why. */
+int pool_super_read(const struct backing *b, uint64_t *blocks,
+		    struct ram_why *why);
+
 /* Lock what is to be locked, anew after a fork. -EPERM, -ENOMEM. */
 int pool_lock(struct ram_pool *pool);
 

@@ -176,6 +176,14 @@ int ram_pool_scrub(struct ram_pool *pool,
 		   bool (*stop)(void *arg, const struct ram_scrub *so_far),
 		   void *arg, struct ram_scrub *result, struct ram_why *why);
 
+/* Look whether the pool in the folder `path` is sound, as ram_pool_open() would,
+ * and write nothing: a pool that nobody has open, or a copy of one, on any file
+ * system, whosever it is. Of result, all but `done` says what there is.
+ * -EBUSY: somebody has it open; -EINVAL: damaged, or no pool; -ENOMEM, and what the
+ * system calls gave. */
+int ram_pool_look(const char *path, struct ram_scrub *result,
+		  struct ram_why *why);
+
 /* Register a thread. wake (may be NULL) is called with arg when a call that
  * answered -EAGAIN is worth repeating: from any thread, with locks of the store
  * held, so it must only post a message. 0 or -ENOMEM. */
