@@ -331,7 +331,9 @@ void progress_print(const struct json_t *progress)
 	if (!isatty(STDERR_FILENO))
 		return;
 	clean = harmless(what ? what : "working");
-	fprintf(stderr, "\r\033[K%s: %" PRIu64, clean ? clean : "", done);
+	fprintf(stderr, "\r\033[K%s", clean ? clean : "");
+	if (done > 0 || all > 0)
+		fprintf(stderr, ": %" PRIu64, done);
 	if (all > 0)
 		fprintf(stderr, " of %" PRIu64, all);
 	fflush(stderr);

@@ -293,9 +293,10 @@ static int create(struct call *call, struct config_export *e)
 	int error;
 
 	if (e->clone) {
-		pthread_mutex_lock(&call->server->change_lock);
+		if (call_lock(call))
+			return -1;
 		error = make_clone(call, e->clone, e, 0);
-		pthread_mutex_unlock(&call->server->change_lock);
+		call_unlock(call);
 		return error;
 	}
 	if (e->size == 0)
@@ -309,14 +310,13 @@ static int create(struct call *call, struct config_export *e)
 	if (error)
 		return fail_made(call, e->name, error);
 	/* Who gave it up, or ended the server, shall not find it there. */
-	if (call_cancelled(call)) {
+	if (call_lock(call)) {
 		ram_disk_delete(disk);
 		ram_disk_put(disk);
 		return fail_made(call, e->name, -ECANCELED);
 	}
-	pthread_mutex_lock(&call->server->change_lock);
 	error = publish(call, disk, e);
-	pthread_mutex_unlock(&call->server->change_lock);
+	call_unlock(call);
 	return error;
 }
 
@@ -352,10 +352,9 @@ int command_clone(struct call *call)
 			  "clone %s: a clone has the size of what it is made "
 			  "of; resize it afterwards",
 			  shown(to));
-	} else {
-		pthread_mutex_lock(&call->server->change_lock);
+	} else if (call_lock(call) == 0) {
 		error = make_clone(call, from, &e, 0);
-		pthread_mutex_unlock(&call->server->change_lock);
+		call_unlock(call);
 	}
 	config_export_free(&e);
 	return error;
@@ -422,12 +421,13 @@ int command_snapshot(struct call *call)
 
 	if (!name)
 		return -1;
-	pthread_mutex_lock(&call->server->change_lock);
+	if (call_lock(call))
+		return -1;
 	as = named ? call_name(call, "as") : dated(call, name);
 	if (as)
 		error = snapshot(call, name, as);
 	else if (!named)
 		call_no_memory(call);
-	pthread_mutex_unlock(&call->server->change_lock);
+	call_unlock(call);
 	return error;
 }

@@ -109,9 +109,10 @@ int command_delete(struct call *call)
 
 	if (!name)
 		return -1;
-	pthread_mutex_lock(&call->server->change_lock);
+	if (call_lock(call))
+		return -1;
 	error = delete_disk(call, name);
-	pthread_mutex_unlock(&call->server->change_lock);
+	call_unlock(call);
 	return error;
 }
 
@@ -188,9 +189,10 @@ int command_rollback(struct call *call)
 
 	if (!from)
 		return -1;
-	pthread_mutex_lock(&call->server->change_lock);
+	if (call_lock(call))
+		return -1;
 	error = rollback(call, name, from);
-	pthread_mutex_unlock(&call->server->change_lock);
+	call_unlock(call);
 	return error;
 }
 
@@ -257,10 +259,6 @@ static int take_memory(struct call *call, struct ram_disk *disk,
 
 	if (size > ram_disk_size(disk))
 		error = ram_disk_reserve(disk, size, taking, call);
-	if (!error && call_cancelled(call)) {
-		ram_disk_unreserve(disk);
-		error = -ECANCELED;
-	}
 	return error ? fail_size(call, name, size, error) : 0;
 }
 
@@ -303,10 +301,12 @@ int command_resize(struct call *call)
 	if (call_open_disk(call, name, &disk))
 		return -1;
 	error = take_memory(call, disk, name, size);
-	if (!error) {
-		pthread_mutex_lock(&call->server->change_lock);
+	if (!error && call_lock(call)) {
+		ram_disk_unreserve(disk);
+		error = fail_size(call, name, size, -ECANCELED);
+	} else if (!error) {
 		error = resize(call, disk, name, size);
-		pthread_mutex_unlock(&call->server->change_lock);
+		call_unlock(call);
 	}
 	ram_disk_put(disk);
 	return error;

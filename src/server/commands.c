@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "caller.h"
 #include "check.h"
@@ -17,6 +18,9 @@
 
 /* Time between two lines about progress. */
 #define PROGRESS_MSEC 200
+
+/* How often one that waits for others looks whether it is still wanted. */
+#define LOCK_MSEC 200
 
 static const struct server_command commands[] = {
 	{"list", "", false, true, command_list},
@@ -223,7 +227,8 @@ char *call_run(struct call *call, size_t *len)
 	call->told = now_msec();
 	control_open(&call->out, NULL, '{');
 	control_open(&call->notes, NULL, '[');
-	if (call->command->run(call) && !call->code[0])
+	/* It may have waited for a thread. */
+	if (!call_cancelled(call) && call->command->run(call) && !call->code[0])
 		call_fail(call, "failed", "it cannot be done");
 	if (call_cancelled(call) && !call->code[0])
 		call_fail(call, "cancelled", "it was cancelled");
@@ -280,6 +285,32 @@ void call_note(struct call *call, const char *format, ...)
 bool call_cancelled(struct call *call)
 {
 	return atomic_load_explicit(&call->job.cancelled, memory_order_relaxed);
+}
+
+int call_lock(struct call *call)
+{
+	pthread_mutex_t *lock = &call->server->change_lock;
+	struct timespec until;
+	int error;
+
+	do {
+		call_progress(call, "waiting for other changes", 0, 0);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += LOCK_MSEC * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		error = pthread_mutex_timedlock(lock, &until);
+	} while (error == ETIMEDOUT && !call_cancelled(call));
+	if (!error && !call_cancelled(call))
+		return 0;
+	if (!error)
+		pthread_mutex_unlock(lock);
+	return call_fail(call, "cancelled", "it was cancelled");
+}
+
+void call_unlock(struct call *call)
+{
+	pthread_mutex_unlock(&call->server->change_lock);
 }
 
 void call_progress(struct call *call, const char *what, uint64_t done,

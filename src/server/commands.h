@@ -75,6 +75,11 @@ void call_progress(struct call *call, const char *what, uint64_t done,
 /* Whether nobody waits for it any more. */
 bool call_cancelled(struct call *call);
 
+/* Take server.change_lock, which a reload may hold for long, unless nobody waits for
+ * it any more: the call has failed then. */
+int call_lock(struct call *call);
+void call_unlock(struct call *call);
+
 /* An argument as bytes, to be freed; NULL: it is not there or no name, and the
  * call has failed. */
 char *call_name(struct call *call, const char *key);
