@@ -60,6 +60,15 @@ class Daemon:
     def size_of_log(self):
         return os.path.getsize(self.folder + "/log")
 
+    def drain(self):
+        """Forget messages so far: there is room for few."""
+        self.notify.settimeout(0)
+        try:
+            while True:
+                self.notify.recv(4096)
+        except BlockingIOError:
+            pass
+
     def hear(self, what, seconds=60):
         """Wait for a message with a line that begins so; the line's rest. None:
         the time is over, or the process has ended."""
@@ -79,6 +88,7 @@ class Daemon:
 
     def start(self):
         since = self.size_of_log()
+        self.drain()
         self.process = subprocess.Popen(
             [self.program, "-l", "unix:" + self.path,
              "-l", "127.0.0.1:%d" % self.port, "-s", self.control,
@@ -128,6 +138,7 @@ class Daemon:
     def upgrade(self, seconds=60):
         """SIGUSR2, and the new one serves. The old one ends with 0."""
         since = self.size_of_log()
+        self.drain()
         os.kill(self.pid, signal.SIGUSR2)
         new = self.hear("MAINPID=", seconds)
         assert new is not None, "no MAINPID: " + self.said(since)
@@ -139,6 +150,7 @@ class Daemon:
     def upgrade_fails(self, seconds=60):
         """SIGUSR2, and the old one goes on; what is logged."""
         since = self.size_of_log()
+        self.drain()
         os.kill(self.pid, signal.SIGUSR2)
         assert self.hear("RELOADING=1", seconds) is not None, \
             self.said(since)
@@ -212,6 +224,10 @@ class Client(threading.Thread):
             self.verify_copy(name)
         self.peer.close()
 
+    def gone(self):
+        """Whether the server will not come back."""
+        return False
+
     def connect(self, seconds=60):
         until = time.monotonic() + seconds
         while True:
@@ -226,6 +242,8 @@ class Client(threading.Thread):
             except WireError as e:
                 if "cut after" not in str(e):
                     raise
+            if self.gone():
+                raise Closed()
             must(time.monotonic() < until, "it does not come back")
             time.sleep(0.002)
         self.peer = peer

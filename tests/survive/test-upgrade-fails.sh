@@ -137,6 +137,7 @@ try:
         if name.startswith("is killed"):
             # It may have been quick enough.
             since = d.size_of_log()
+            d.drain()
             os.kill(d.pid, signal.SIGUSR2)
             eventually(30, lambda: re.search("serves now|goes on",
                                              d.said(since)))

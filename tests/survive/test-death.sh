@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Death before and after each store by which something in the pool becomes visible
+# (scaled: some of them), through the whole server: at its start, while it makes
+# disks; writes, partial ones, trims, zeroes, create, resize, snapshot, clone,
+# rollback, delete, reload; and of a new one in an upgrade, where the old one goes on.
+# What was acknowledged is there, what was not is there or not, and the pool is sound.
+. ./functions.sh
+. "$abs_top_srcdir/tests/server.sh"
+dies=$PWD/survive/nbdramd-dies
+[ -x "$dies" ] || skip "$dies has not been built"
+
+new_pool
+mkdir "$tmp/folder"
+peer "$nbdramd" "$dies" "$tmp/folder" "$pool" <<'END' || fail "see above"
+import shutil
+from survive import *
+nbdramd, dies, folder, pool = args
+conf, program = folder + "/conf", folder + "/nbdramd"
+adopt_children()
+
+def configure(text):
+    with open(conf, "w") as f:
+        f.write("[server]\nworkers = 2\n[pool]\nsize = 64M\nwarm = 0\npath = %s\n"
+                % pool + text)
+
+FIRST = "[export d0]\nsize = 512K\n[export f]\nsize = 64K\nalloc = fixed\n"
+THEN = "[export d0]\nsize = 512K\n[export f]\nsize = 1M\nalloc = fixed\n" \
+    "[export n]\nsize = 1M\nquota = 512K\n[export m]\nclone = d0\n"
+
+def install(text=None):
+    if text is None:
+        shutil.copy(nbdramd, program + ".new")
+    else:
+        with open(program + ".new", "w") as f:
+            f.write(text)
+    os.chmod(program + ".new", 0o755)
+    os.rename(program + ".new", program)
+
+class Scene(Client):
+    """A client that does what it is told; `dead` once its server is."""
+    def __init__(self, d):
+        super().__init__(d, "d0", 128, "scene", commands=False, most=3)
+        self.sizes = {}         # disks made by command: what size they may have
+
+    def gone(self):
+        return self.server.pid == self.server.process.pid and \
+            self.server.process.poll() is not None
+
+    def attempt(self, what):
+        try:
+            what()
+            return True
+        except TimeoutError:
+            raise
+        except (Closed, OSError) as e:
+            self.lost(e)
+            return False
+
+    def once(self, command, **args):
+        with Control(self.server.control) as c:
+            try:
+                return c.ask(command, **args)
+            except AssertionError:
+                raise Closed()
+
+    def batches(self, n):
+        for i in range(n):
+            self.batch()
+
+    def create(self):
+        self.sizes["x"] = [None, 64 * 1024]
+        self.once("create", name="x", keys=["size=64K", "alloc=fixed"])
+        self.sizes["x"] = [64 * 1024]
+
+    def resize(self):
+        self.sizes["x"] += [MIB]
+        self.once("resize", name="x", size="1M")
+        self.sizes["x"] = [MIB]
+
+    def remove(self):
+        self.sizes["x"] += [None]
+        self.once("delete", name="x", force=True)
+        self.sizes["x"] = [None]
+
+    def reload(self):
+        configure(THEN)
+        self.once("reload")
+
+    def play(self):
+        """All of it; False: the server has died."""
+        last = lambda kind: [n for n in self.copies if kind in n][-1]
+        return all(self.attempt(what) for what in (
+            self.connect,
+            lambda: self.batches(4),
+            self.create,
+            self.resize,
+            lambda: self.ask("snapshot", name="d0", **{"as": "d0.s1"}),
+            lambda: self.batches(3),
+            lambda: self.ask("clone", **{"from": "d0", "to": "d0.c1"}),
+            lambda: self.verify_copy("d0.c1"),
+            lambda: self.batches(2),
+            lambda: self.ask("rollback", name="d0", snapshot="d0.s1",
+                             force=True),
+            lambda: self.peer.close() or self.connect(),
+            lambda: self.batches(2),
+            lambda: self.ask("delete", name="d0.c1", force=True),
+            lambda: self.ask("delete", name="d0.s1", force=True),
+            self.remove,
+            self.reload,
+            lambda: self.batches(1)))
+
+    def look(self):
+        """The server is there again: is all as it must be?"""
+        if self.peer:
+            self.peer.close()
+        self.connect()
+        self.verify(range(self.blocks))
+        for name in list(self.copies):
+            self.verify_copy(name)
+        with Control(self.server.control) as c:
+            c.ask("check")
+            found = {d["name"]: d for d in c.ask("list")["disks"]}
+        for name, sizes in self.sizes.items():
+            size = found[name]["size"] if name in found else None
+            must(size in sizes, "%s has %s bytes, not one of %s"
+                 % (name, size, sizes))
+        known = {"d0", "f", "n", "m", *self.sizes, *self.copies}
+        must(set(found) <= known, "disks from nowhere:", set(found) - known)
+        self.peer.close()
+
+def clean():
+    shutil.rmtree(pool, ignore_errors=True)
+
+def daemon(where):
+    os.mkdir(folder + where)
+    return Daemon(program, folder + where, "-c", conf)
+
+def sweep(name, run):
+    """run("before:N") for N = 1, 2, ... until it says that nobody died; scaled."""
+    for kind in ("before", "after"):
+        n, died = 1, 0
+        while run("%s:%d" % (kind, n)):
+            died += 1
+            # There are few in an upgrade.
+            n += 1 if scale >= 1 or name == "upgrade" else \
+                1 + int(random.random() * 2 / scale)
+        print("%s, %s: died %d times, up to store %d" % (name, kind, died, n),
+              flush=True)
+        assert died >= 3
+
+d = daemon("/scene")
+def scene(when):
+    clean()
+    configure(FIRST)
+    # It may die before it is ready.
+    d.program, d.env["NBDRAM_TEST_DIE"] = dies, when
+    c = Scene(d)
+    over = False
+    try:
+        d.start()
+        over = c.play()
+    except AssertionError as e:
+        assert d.process.poll() == -signal.SIGKILL, e
+    if over:
+        d.kill()
+    assert d.ended() == -signal.SIGKILL, "it has not died by itself"
+    d.program, d.env["NBDRAM_TEST_DIE"] = nbdramd, ""
+    d.start()
+    c.look()
+    d.stop()
+    return not over
+
+u = daemon("/upgrade")
+def upgrade(when):
+    clean()
+    install()
+    configure(FIRST)
+    u.start()
+    c = Scene(u)
+    c.connect()
+    c.batches(4)
+    c.ask("snapshot", name="d0", **{"as": "d0.s1"})
+    c.batches(2)
+    c.peer.close()
+    # It makes and grows disks before it serves.
+    configure(THEN)
+    install("#!/bin/sh\nNBDRAM_TEST_DIE=%s exec %s \"$@\"\n" % (when, dies))
+    since = u.size_of_log()
+    u.drain()
+    os.kill(u.pid, signal.SIGUSR2)
+    assert eventually(60, lambda: re.search("serves now|goes on",
+                                            u.said(since)))
+    died = "goes on" in u.said(since)
+    if died:
+        assert re.search("ended by signal 9 after it had been given the pool",
+                         u.said(since)), u.said(since)
+        assert u.hear("RELOADING=1") is not None
+        assert u.hear("READY=1") is not None
+    else:
+        new = int(u.hear("MAINPID="))
+        assert u.ended() == 0
+        u.pid = new
+    if died:
+        c.look()
+        c.connect()
+        c.batches(2)
+    # One that serves dies a little later, as in the scene.
+    u.kill()
+    install()
+    u.start()
+    c.look()
+    u.stop()
+    return died
+
+try:
+    sweep("scene", scene)
+    sweep("upgrade", upgrade)
+finally:
+    d.end()
+    u.end()
+    print(d.said()[-3000:])
+    print(u.said()[-3000:])
+assert "Sanitizer" not in d.said() + u.said()
+END
