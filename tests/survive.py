@@ -6,6 +6,7 @@ Daemon is an nbdramd that this program has started, or the one that has taken it
 place. Client is a thread that writes to a disk of its own, keeps a model of it, and
 connects again whenever it has lost its connection."""
 import ctypes
+import faulthandler
 import os
 import random
 import re
@@ -449,5 +450,11 @@ def progress(clients, least, seconds=60):
     until = time.monotonic() + seconds
     while any(c.acknowledged < n for c, n in zip(clients, want)):
         fine(clients)
-        assert time.monotonic() < until, "no answers come"
+        if time.monotonic() > until:
+            # Where do they stand, and what does the server say of them?
+            faulthandler.dump_traceback()
+            print(clients[0].server.said()[-2000:])
+            with Control(clients[0].server.control) as c:
+                print(c.ask("clients"), c.ask("stats"))
+            raise AssertionError("no answers come")
         time.sleep(0.002)
