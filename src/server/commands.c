@@ -284,7 +284,7 @@ void call_note(struct call *call, const char *format, ...)
 
 bool call_cancelled(struct call *call)
 {
-	return atomic_load_explicit(&call->job.cancelled, memory_order_relaxed);
+	return job_cancelled(&call->job);
 }
 
 int call_lock(struct call *call)

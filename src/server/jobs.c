@@ -15,7 +15,6 @@ struct jobs_thread {
 	struct jobs *jobs;
 	pthread_t thread;
 	struct ram_thread *ram;
-	struct job *now; /* guarded by jobs.lock */
 };
 
 struct jobs {
@@ -23,8 +22,8 @@ struct jobs {
 	pthread_cond_t more;
 	struct job *first, **end; /* guarded by lock, as all below */
 	unsigned running_long, running_looks, running_changes;
-	bool stop;
-	unsigned count; /* of threads that run */
+	_Atomic bool stop; /* read by jobs too, without the lock */
+	unsigned count;	   /* of threads that run */
 	struct jobs_thread threads[THREADS];
 };
 
@@ -67,25 +66,25 @@ static void *work(void *arg)
 	struct jobs_thread *t = arg;
 	struct jobs *jobs = t->jobs;
 	unsigned *count, most;
+	struct job *now;
 
 	pthread_mutex_lock(&jobs->lock);
 	for (;;) {
-		t->now = take(jobs);
-		if (!t->now && jobs->stop && !jobs->first)
+		now = take(jobs);
+		if (!now && jobs->stop && !jobs->first)
 			break;
-		if (!t->now) {
+		if (!now) {
 			pthread_cond_wait(&jobs->more, &jobs->lock);
 			continue;
 		}
-		count = count_of(jobs, t->now, &most);
+		count = count_of(jobs, now, &most);
 		if (count)
 			++*count;
 		pthread_mutex_unlock(&jobs->lock);
-		t->now->run(t->now, t->ram);
+		now->run(now, t->ram);
 		pthread_mutex_lock(&jobs->lock);
 		if (count)
 			--*count;
-		t->now = NULL;
 		if (count || jobs->stop)
 			pthread_cond_broadcast(&jobs->more);
 	}
@@ -123,6 +122,7 @@ struct jobs *jobs_start(struct ram_pool *pool)
 void jobs_add(struct jobs *jobs, struct job *job)
 {
 	job->next = NULL;
+	job->stopping = &jobs->stop;
 	pthread_mutex_lock(&jobs->lock);
 	*jobs->end = job;
 	jobs->end = &job->next;
@@ -132,18 +132,13 @@ void jobs_add(struct jobs *jobs, struct job *job)
 
 void jobs_stop(struct jobs *jobs)
 {
-	struct job *job;
 	unsigned i;
 
 	if (!jobs)
 		return;
+	/* Jobs look at it: one that is nearly through may be gone already. */
 	pthread_mutex_lock(&jobs->lock);
-	jobs->stop = true;
-	for (job = jobs->first; job; job = job->next)
-		atomic_store(&job->cancelled, true);
-	for (i = 0; i < jobs->count; i++)
-		if (jobs->threads[i].now)
-			atomic_store(&jobs->threads[i].now->cancelled, true);
+	atomic_store(&jobs->stop, true);
 	pthread_cond_broadcast(&jobs->more);
 	pthread_mutex_unlock(&jobs->lock);
 	for (i = 0; i < jobs->count; i++) {

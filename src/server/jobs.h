@@ -20,12 +20,22 @@ struct job {
 	bool is_long;
 	bool looks;   /* ... and changes nothing */
 	bool changes; /* takes server.change_lock at once */
-	/* Nobody waits for it any more: end soon. Set by jobs_cancel(). */
+	/* Nobody waits for it any more: end soon. Its owner's to set; whether that is
+	 * so, or all are to end, job_cancelled() says. */
 	_Atomic bool cancelled;
+	const _Atomic bool *stopping; /* jobs_add() sets it */
 	/* Called on one of the threads, with its registration, outside every
 	 * epoch; may block. The job is not looked at afterwards. */
 	void (*run)(struct job *job, struct ram_thread *ram);
 };
+
+/* By who runs it. */
+static inline bool job_cancelled(const struct job *job)
+{
+	return atomic_load_explicit(&job->cancelled, memory_order_relaxed) ||
+	       (job->stopping &&
+		atomic_load_explicit(job->stopping, memory_order_relaxed));
+}
 
 /* Start the threads. NULL: they cannot be had. */
 struct jobs *jobs_start(struct ram_pool *pool);
