@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cleanup.h"
 #include "table.h"
 
@@ -42,10 +43,23 @@ int print_list(struct json_t *result)
 		{"taken", "HELD", COLUMN_SIZE},
 		{"clients", "CLIENTS", COLUMN_COUNT},
 		{"state", "STATE", COLUMN_TEXT},
+		END, /* room for two more */
+		END,
 		END,
 	};
+	const struct json_t *disks = control_member(result, "disks");
+	struct column shown[ARRAY_SIZE(columns)];
+	size_t i;
 
-	return table_print(control_member(result, "disks"), columns);
+	memcpy(shown, columns, sizeof(shown));
+	for (i = 0; i < control_count(disks); i++) {
+		if (!control_member(control_at(disks, i), "template"))
+			continue;
+		shown[5] = (struct column){"template", "TEMPLATE", COLUMN_NAME};
+		shown[6] = (struct column){"owner", "OWNER", COLUMN_NAME};
+		break;
+	}
+	return table_print(disks, shown);
 }
 
 int print_clients(struct json_t *result)
@@ -93,6 +107,8 @@ static int print_disk(const struct json_t *disk)
 		{"clients", "clients", COLUMN_COUNT},
 		{"writers", "of them, writers", COLUMN_COUNT},
 		{"made", "made by", COLUMN_TEXT},
+		{"template", "template", COLUMN_NAME},
+		{"owner", "owner", COLUMN_NAME},
 		{"uuid", "uuid", COLUMN_TEXT},
 		{"generation", "generation", COLUMN_COUNT},
 		{"parent", "parent", COLUMN_TEXT},

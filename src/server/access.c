@@ -228,6 +228,91 @@ int access_parse(const char *text, struct access_list **result, char *wrong,
 	return 0;
 }
 
+/* --------------------------------------------------------------- templates */
+
+/* Whether a rule that says `rule` up to its %* is still the same kind of rule with
+ * the text in that place. */
+static bool may_fill(const char *rule, const char *text)
+{
+	const char *c;
+
+	if (!*text)
+		return false;
+	if (strncmp(rule, "cert:", 5) != 0 && strncmp(rule, "psk:", 4) != 0)
+		return text[strspn(text, "0123456789abcdefABCDEF.:")] == 0;
+	for (c = text; *c; c++) {
+		if ((unsigned char)*c <= ' ' || strchr(",*%\"\177", *c))
+			return false;
+	}
+	return true;
+}
+
+/* One rule of n bytes into out. */
+static int fill_rule(FILE *out, const char *rule, size_t n, const char *text)
+{
+	const char *end = rule + n, *what = text;
+
+	while (rule < end && strchr(" \t", *rule))
+		rule++;
+	if (!text)
+		what = *rule == '%' ? "::1" : "1";
+	for (n = 0; rule + n < end; n++) {
+		if (rule[n] != '%' || rule + n + 1 == end ||
+		    rule[n + 1] != '*') {
+			fputc(rule[n], out);
+			continue;
+		}
+		if (!may_fill(rule, what))
+			return -EINVAL;
+		fputs(what, out);
+		n++;
+	}
+	return 0;
+}
+
+int access_fill(const char *rules, const char *text, char **filled)
+{
+	char *result = NULL;
+	size_t len, n;
+	FILE *out = open_memstream(&result, &len);
+	int error = out ? 0 : -ENOMEM;
+
+	while (!error) {
+		n = strcspn(rules, ",");
+		error = fill_rule(out, rules, n, text);
+		rules += n;
+		if (error || !*rules)
+			break;
+		fputs(", ", out);
+		rules++;
+	}
+	if (out && fclose(out) != 0 && !error)
+		error = -ENOMEM;
+	if (error)
+		free(result);
+	else
+		*filled = result;
+	return error;
+}
+
+bool identity_owner(const struct identity *who, char *buf, size_t size)
+{
+	const char *text = who->local ? who->text : who->host;
+	char whole[4 * IDENTITY_OWNER_MAX];
+	size_t len;
+
+	if (who->name_count > 0)
+		text = who->names[0];
+	len = strlen(text);
+	if (len >= size || 4 * len >= sizeof(whole))
+		return false;
+	log_escape(text, len, whole, sizeof(whole));
+	if (strlen(whole) >= size)
+		return false;
+	strcpy(buf, whole);
+	return true;
+}
+
 /* ------------------------------------------------------------------ asking */
 
 /* Does text fit the pattern? * stands for any letters. */

@@ -60,6 +60,18 @@ void access_free(struct access_list *list); /* NULL is fine */
 /* Whether a rule is about a name that only TLS can show. */
 bool access_by_name(const struct access_list *list);
 
+/* The rules of a template as text, with `text` for each %* in them; to be freed. A
+ * text that could make another rule of one (a comma, a blank, a *, "any") is
+ * -EINVAL, as is none where one is wanted. text NULL: only to see whether the rules
+ * are any, something that fits each of them. -ENOMEM. */
+int access_fill(const char *rules, const char *text, char **filled);
+
+/* Whose what a client makes is, as one harmless text that stays the same when it
+ * comes back: its first name, or its user's number, or its address. False: it
+ * does not fit. */
+#define IDENTITY_OWNER_MAX 600u
+bool identity_owner(const struct identity *who, char *buf, size_t size);
+
 /* A list without rules. NULL: no memory. */
 struct access_list *access_nobody(void);
 

@@ -122,8 +122,7 @@ static int offer_named(struct conn *c, const struct ram_disk *disk)
 
 int bitmaps_answer(struct conn *c)
 {
-	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
-	struct export *e = exports_get(exports_of(c), l->name);
+	struct export *e = exports_get(exports_of(c), handshake_name(c));
 	int error = 0;
 
 	if (e && proto_handshake_bitmaps_all(c->handshake))

@@ -42,10 +42,21 @@ static uint64_t kept_for(const struct ram_disk_info *info)
 	return info->guarantee > info->own ? info->guarantee - info->own : 0;
 }
 
+/* Which template has made it, and whose it is. */
+static void put_template(struct control_writer *w, const struct note *note)
+{
+	if (*note->template)
+		control_put_name(w, "template", note->template,
+				 strlen(note->template));
+	if (*note->owner)
+		control_put_name(w, "owner", note->owner, strlen(note->owner));
+}
+
 static void put_listed(struct call *call, const struct ram_disk_info *info,
 		       const struct export *e, unsigned clients)
 {
 	struct control_writer *w = &call->out;
+	struct note note;
 
 	control_open(w, NULL, '{');
 	control_put_name(w, "name", info->name, strlen(info->name));
@@ -57,6 +68,8 @@ static void put_listed(struct call *call, const struct ram_disk_info *info,
 	control_put_truth(w, "readonly", info->readonly || (e && e->readonly));
 	control_put_number(w, "clients", clients);
 	control_put_text(w, "state", state_text(e, info->readonly));
+	note_read(info->note, info->note_len, &note);
+	put_template(w, &note);
 	control_close(w, '}');
 }
 
@@ -186,9 +199,10 @@ static int put_disk(struct call *call, const struct ram_disk *disk,
 	control_put_number(w, "clients", exports_clients(exports, disk, false));
 	control_put_number(w, "writers", exports_clients(exports, disk, true));
 	control_put_text(w, "made",
-			 (e ? e->by_command : note.by_command)
-				 ? "command"
-				 : "configuration");
+			 (e ? e->by_command : note.by_command) ? "command"
+			 : *note.template		       ? "template"
+					  : "configuration");
+	put_template(w, &note);
 	if (put_uuids(call, info))
 		return -1;
 	control_close(w, '}');
@@ -279,6 +293,10 @@ static char *section_of(const struct family *family,
 	text = config_write_export(&e);
 	if (note.foreign || strcmp(note.allow, NOTE_NOBODY) == 0)
 		return commented(text, "who may open it is not known");
+	if (*note.template)
+		return commented(text,
+				 "made by a template, for the client that "
+				 "opened it");
 	return info->readonly ? commented(text, "a snapshot, which no file can "
 						"make")
 			      : text;

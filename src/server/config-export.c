@@ -244,14 +244,37 @@ static uint64_t said_size(const struct config_export *e, const char *key)
 	return parse_size(said(e, key), &size) == 0 ? size : 0;
 }
 
+/* The pattern itself, and what refers to it. */
+static int check_pattern(const struct config_export *e, const char *name,
+			 struct config_errors *errors)
+{
+	const char *star = strchr(e->name, '*');
+
+	if (star && strchr(star + 1, '*')) {
+		config_error(errors,
+			     "%s: template \"%s\": a pattern has one * at most",
+			     e->where, name);
+		return -EINVAL;
+	}
+	if (!star && strstr(said(e, "allow"), "%*")) {
+		config_error(errors,
+			     "%s: template \"%s\": allow has %%*, for which a "
+			     "* in the pattern would have to stand",
+			     e->where, name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int config_template_check(const struct config_export *e,
 			  struct config_errors *errors)
 {
 	uint64_t quota = said_size(e, "quota");
 	char name[CONFIG_SHORT];
-	int result = 0;
+	int result;
 
 	config_short(e->name, name, sizeof(name));
+	result = check_pattern(e, name, errors);
 	if (quota > 0 && said_size(e, "guarantee") > quota) {
 		config_error(errors,
 			     "%s: template \"%s\": its guarantee is larger "

@@ -35,6 +35,13 @@ static int check_contents(const struct config_export *e, const char *name,
 		}
 		first = keys[i];
 	}
+	if (!first && !*said(e, "size")) {
+		config_error(errors,
+			     "%s: template \"%s\": what are its disks? size, "
+			     "clone or image has to say so",
+			     e->where, name);
+		return -EINVAL;
+	}
 	return 0;
 }
 

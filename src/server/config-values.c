@@ -231,10 +231,23 @@ static int check_part(void *arg, const char *part)
 								   : -EINVAL;
 }
 
+/* Those of a template with something for %* in them. */
+static bool rules_good(const struct config_key *key, const char *text)
+{
+	char wrong[256], *filled = NULL;
+	bool good;
+
+	if (key->section != CONFIG_TEMPLATE)
+		return access_parse(text, NULL, wrong, sizeof(wrong)) == 0;
+	if (access_fill(text, NULL, &filled))
+		return false;
+	good = access_parse(filled, NULL, wrong, sizeof(wrong)) == 0;
+	free(filled);
+	return good;
+}
+
 static bool string_good(const struct config_key *key, const char *text)
 {
-	char wrong[256];
-
 	switch (key->type) {
 	case CONFIG_SOCKET:
 		return text_good(text) && strlen(text) <= SOCKET_PATH_MAX;
@@ -243,8 +256,7 @@ static bool string_good(const struct config_key *key, const char *text)
 	case CONFIG_WORD:
 		return text_good(text) && word_good(text);
 	case CONFIG_ACCESS:
-		return text_good(text) &&
-		       access_parse(text, NULL, wrong, sizeof(wrong)) == 0;
+		return text_good(text) && rules_good(key, text);
 	case CONFIG_ADDRESSES:
 		return each_part(text, check_part, (void *)key) == 0;
 	default:

@@ -61,7 +61,7 @@ int config_key_set(enum config_section section, void *holder, const char *where,
 		return -EINVAL;
 	}
 	error = config_value_set(found, holder, value);
-	if (error && found->type == CONFIG_ACCESS)
+	if (error && found->type == CONFIG_ACCESS && section != CONFIG_TEMPLATE)
 		access_parse(value, NULL, wrong, sizeof(wrong));
 	if (error == -ENOMEM)
 		config_error(errors, "%s: no memory", where);

@@ -220,6 +220,7 @@ void conn_close(struct conn *c, const char *why)
 	atomic_fetch_sub(&w->server->connections, 1);
 	atomic_fetch_sub(&w->load, 1);
 	identity_end(&c->identity);
+	free(c->real_name);
 	free(c->peer);
 	free(c);
 }
@@ -411,6 +412,22 @@ void conn_session_ready(struct conn *c)
 
 	c->lookup_waits = false;
 	error = handshake_session_ready(c);
+	if (!error)
+		error = settle(c);
+	if (error)
+		conn_close(c, c->why);
+}
+
+void conn_made(struct conn *c, const struct making_answer *answer)
+{
+	int error;
+
+	/* What it waited for took as long as it took. */
+	c->deadline = now_msec() +
+		      atomic_load(&c->worker->server->limits.handshake_msec);
+	worker_need_tick(c->worker);
+	c->lookup_waits = false;
+	error = handshake_made(c, answer);
 	if (!error)
 		error = settle(c);
 	if (error)

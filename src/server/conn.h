@@ -83,6 +83,9 @@ struct conn {
 	bool local; /* a Unix socket */
 	struct identity identity;
 	bool in_session, lookup_waits;
+	/* What the name that it asks for is, if not what it says (NAME@SIZE). */
+	char *real_name;
+	unsigned remade; /* how often it was gone again when it was there */
 	struct proto_session session; /* valid if in_session */
 
 	struct proto_handshake *handshake; /* NULL once it is over */
@@ -145,6 +148,10 @@ void conn_close(struct conn *c, const char *why);
 
 /* Its device's older connections are gone: let it in. May be gone. */
 void conn_session_ready(struct conn *c);
+
+/* A template has made its disk, or has not. May be gone. */
+struct making_answer;
+void conn_made(struct conn *c, const struct making_answer *answer);
 
 /* For log_about(): lines that one host brings about (of IPv6: its network) for one
  * reason. What stands behind a " or ( in it is not looked at: names and numbers

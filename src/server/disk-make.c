@@ -211,8 +211,9 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 }
 
 int disk_make(struct exports *exports, struct ram_pool *pool,
-	      const struct config_export *o, const struct disks_watch *watch,
-	      struct ram_disk **disk, struct config_errors *errors)
+	      const struct config_export *o, enum ram_state state,
+	      const struct disks_watch *watch, struct ram_disk **disk,
+	      struct config_errors *errors)
 {
 	struct disk_taking taken;
 	struct ram_disk_spec spec = {
@@ -221,7 +222,7 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 		.fixed = o->fixed,
 		.quota = o->quota,
 		.guarantee = o->guarantee,
-		.state = RAM_WHOLE,
+		.state = state,
 		.progress = disk_taking,
 		.arg = &taken,
 	};

@@ -42,11 +42,13 @@ int disk_take(struct exports *exports, struct ram_disk *disk,
 	      const struct config_export *o, const struct disks_watch *watch,
 	      struct config_errors *errors);
 
-/* A new one, empty or a clone. *disk is the caller's handle, if the result is
- * 0; else there is no such disk, and a line in *errors. */
+/* A new one, empty or a clone, in that state (RAM_WHOLE: kept from now on). *disk
+ * is the caller's handle, if the result is 0; else there is no such disk, and a
+ * line in *errors. */
 int disk_make(struct exports *exports, struct ram_pool *pool,
-	      const struct config_export *o, const struct disks_watch *watch,
-	      struct ram_disk **disk, struct config_errors *errors);
+	      const struct config_export *o, enum ram_state state,
+	      const struct disks_watch *watch, struct ram_disk **disk,
+	      struct config_errors *errors);
 
 /* Whether a pool without disks would make that refuse o at once; parent: what it
  * is to be a clone of is asked for too. -EINVAL, and a line in *errors. */

@@ -56,7 +56,8 @@ void disks_restore(struct exports *exports, struct ram_pool *pool)
 			restore(exports, disk, clean, &note);
 			continue;
 		}
-		if (!e)
+		/* Of those of templates others know more. */
+		if (!e && !*note.template)
 			log_info("disk %s: kept, and not exported: the "
 				 "configuration does not name it",
 				 clean);

@@ -185,8 +185,8 @@ static int prepare(struct work *w, const struct config_export *o,
 		return no_memory(o, w->errors);
 	is_new = ram_disk_open(w->pool, o->name, &disk) != 0;
 	if (is_new)
-		error = disk_make(w->exports, w->pool, o, w->watch, &disk,
-				  w->errors);
+		error = disk_make(w->exports, w->pool, o, RAM_WHOLE, w->watch,
+				  &disk, w->errors);
 	if (error) {
 		free(step);
 		return error;

@@ -61,6 +61,8 @@ static void export_free(struct export *e)
 {
 	access_free(e->allow);
 	free(e->allow_text);
+	free(e->template);
+	free(e->owner);
 	free(e->name);
 	free(e);
 }
@@ -113,6 +115,26 @@ struct export *export_new(struct exports *exports, struct ram_disk *disk,
 	pthread_mutex_unlock(&exports->lock);
 	free(spare);
 	return e;
+}
+
+int export_set_template(struct export *e, const struct template_disk *t,
+			const char *owner)
+{
+	char *pattern = strdup(t->pattern);
+	char *whose = strdup(owner);
+
+	if (!pattern || !whose) {
+		free(pattern);
+		free(whose);
+		return -ENOMEM;
+	}
+	free(e->template);
+	free(e->owner);
+	e->template = pattern;
+	e->owner = whose;
+	e->expire_msec = t->expire_msec;
+	e->fresh = t->fresh;
+	return 0;
 }
 
 void export_put(struct exports *exports, struct export *e)
@@ -207,9 +229,23 @@ int exports_cut_back(struct exports *exports, struct ram_disk *disk,
 	return error;
 }
 
+/* A template's disk is for whom it was made, unless many may write to it. */
+static bool is_anothers(const struct export *e, const struct identity *who)
+{
+	char owner[IDENTITY_OWNER_MAX];
+
+	if (!e->owner || e->many_writers)
+		return false;
+	return !identity_owner(who, owner, sizeof(owner)) ||
+	       strcmp(owner, e->owner) != 0;
+}
+
 enum access export_access(const struct export *e, const struct identity *who)
 {
 	enum access access = who ? access_of(e->allow, who) : ACCESS_WRITE;
+
+	if (who && access != ACCESS_NONE && is_anothers(e, who))
+		access = ACCESS_NONE;
 
 	if (access == ACCESS_WRITE &&
 	    (e->readonly || ram_disk_readonly(e->disk)))
@@ -450,6 +486,43 @@ static int insert(struct exports *exports, struct export *e, bool replace,
 	return error;
 }
 
+int exports_renew(struct exports *exports, struct export *e)
+{
+	struct export *old = NULL;
+	unsigned i;
+
+	pthread_mutex_lock(&exports->lock);
+	i = find(exports, e->name);
+	if (i < exports->count && exports->list[i]->disk == e->disk) {
+		old = exports->list[i];
+		exports->list[i] = e;
+		ram_disk_detect_zeroes(e->disk, e->detect_zeroes);
+	}
+	pthread_mutex_unlock(&exports->lock);
+	if (!old)
+		return -ENOENT;
+	export_put(exports, old);
+	return 0;
+}
+
+void exports_count(struct exports *exports, const char *template,
+		   const char *owner, unsigned *all, unsigned *own)
+{
+	const struct export *e;
+	unsigned i;
+
+	*all = *own = 0;
+	pthread_mutex_lock(&exports->lock);
+	for (i = 0; i < exports->count; i++) {
+		e = exports->list[i];
+		if (!e->template || strcmp(e->template, template) != 0)
+			continue;
+		++*all;
+		*own += strcmp(e->owner, owner) == 0;
+	}
+	pthread_mutex_unlock(&exports->lock);
+}
+
 int exports_restore(struct exports *exports, struct export *e)
 {
 	struct export *old;
@@ -457,10 +530,18 @@ int exports_restore(struct exports *exports, struct export *e)
 	return insert(exports, e, false, &old);
 }
 
+static void note_text(char *to, const char *text, size_t size)
+{
+	memset(to, 0, size);
+	if (text && strlen(text) < size)
+		memcpy(to, text, strlen(text));
+}
+
 int export_note(const struct export *e)
 {
 	const char *allow = e->allow_text ? e->allow_text : "";
 	struct note note, old;
+	int error;
 
 	note_load(e->disk, &note);
 	old = note;
@@ -474,9 +555,19 @@ int export_note(const struct export *e)
 	 * without it nobody is let in. */
 	if (strlen(allow) > NOTE_ALLOW_MAX)
 		allow = NOTE_NOBODY;
-	memset(note.allow, 0, sizeof(note.allow));
-	memcpy(note.allow, allow, strlen(allow));
-	return note_same(&note, &old) ? 0 : note_save(e->disk, &note);
+	note_text(note.allow, allow, sizeof(note.allow));
+	note_text(note.template, e->template, sizeof(note.template));
+	note_text(note.owner, e->owner, sizeof(note.owner));
+	if (!e->template) {
+		note.unused_since = 0;
+		note.in_session = false;
+	}
+	error = note_same(&note, &old) ? 0 : note_save(e->disk, &note);
+	if (error == -ENOSPC && e->template) {
+		note_text(note.allow, NOTE_NOBODY, sizeof(note.allow));
+		error = note_save(e->disk, &note);
+	}
+	return error;
 }
 
 /* So that it is exported again after a restart. */
@@ -581,7 +672,7 @@ static int add_commands(const struct exports *exports, struct export **list,
 	for (i = 0; i < exports->count; i++) {
 		struct export *e = exports->list[i];
 
-		if (!e->by_command)
+		if (!e->by_command && !e->template)
 			continue;
 		for (k = 0; k < fresh && strcmp(list[k]->name, e->name); k++)
 			;
@@ -621,8 +712,8 @@ int exports_replace(struct exports *exports, struct export **fresh,
 		free(list);
 		return error;
 	}
-	/* Those that are in both lists were made by command, and nothing else
-	 * can have been: only they are still the list's. */
+	/* Those that are in both lists were made by command or a template, and
+	 * nothing else can have been: only they are still the list's. */
 	for (i = 0; i < old_count; i++) {
 		for (k = count; k < all && list[k] != old[i]; k++)
 			;

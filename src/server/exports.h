@@ -14,6 +14,7 @@
 #include "access.h"
 #include "config.h"
 #include "store.h"
+#include "template.h"
 
 struct server;
 
@@ -31,6 +32,9 @@ struct export_use {
 	char *writer; /* NULL: one that is not known */
 	bool in_session;
 	uint8_t session[16];
+	/* Since when nobody has had it open, in msec of now_msec(), as far as
+	 * has been seen: expire.c's. 0: somebody has. Guarded by exports.lock. */
+	uint64_t unused_since;
 };
 
 /* A client that wants in. */
@@ -54,6 +58,12 @@ struct export
 	bool many_writers;  /* else one host at a time may write */
 	struct access_list *allow; /* NULL: everybody may open it */
 	char *allow_text;	   /* the same as it was written; NULL too */
+	/* Of a disk that a template has made: the pattern, and whose it is (see
+	 * identity_owner()), who alone may open it, unless many_writers. NULL:
+	 * of any other. */
+	char *template, *owner;
+	unsigned expire_msec; /* deleted so long after its last client; or 0 */
+	bool fresh;	      /* made anew for each session */
 	/* Who holds it: the list, connections, and so on. */
 	_Atomic unsigned refs;
 };
@@ -174,8 +184,22 @@ struct export *export_new(struct exports *exports, struct ram_disk *disk,
 			  const struct config_export *settings,
 			  bool by_command);
 
+/* It is of that template from now on, and t->owner's, or its owner's of before if
+ * there is none; before it is in the list. -ENOMEM. */
+int export_set_template(struct export *e, const struct template_disk *t,
+			const char *owner);
+
+/* Put e in the place of the export of that disk and name, as a reload does; the
+ * caller's count goes to the list. -ENOENT: there is none; it stays the caller's. */
+int exports_renew(struct exports *exports, struct export *e);
+
+/* How many of the list that template has made, and of them for that owner. */
+void exports_count(struct exports *exports, const char *template,
+		   const char *owner, unsigned *all, unsigned *own);
+
 /* At once: the list is `fresh` (in which it counts itself; the caller's counts
- * stay its own) and those that were made by command and have no namesake there.
+ * stay its own) and those that were made by command or by a template and have no
+ * namesake there.
  * -EEXIST: two would be the default; -ENOMEM; nothing has changed then. */
 int exports_replace(struct exports *exports, struct export **fresh,
 		    unsigned count);

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bitmaps.h"
 #include "log.h"
+#include "making.h"
 #include "stream.h"
 #include "takeover.h"
 
@@ -22,6 +24,12 @@ int handshake_queue(struct conn *c)
 	memcpy(out_head(out), bytes, len);
 	proto_handshake_sent(c->handshake, len);
 	return 0;
+}
+
+const char *handshake_name(const struct conn *c)
+{
+	return c->real_name ? c->real_name
+			    : proto_handshake_lookup(c->handshake)->name;
 }
 
 static void found(struct conn *c, const struct export *e, bool writes)
@@ -63,8 +71,8 @@ static void refuse(struct conn *c, uint32_t rep, const char *text)
 }
 
 /* What may not be opened and what is not there look alike. In clear a client is
- * told to come by TLS, for anything. e NULL: it is not there. */
-static void refuse_unknown(struct conn *c, const struct export *e)
+ * told to come by TLS, for anything. why NULL: it is not there. */
+static void refuse_hidden(struct conn *c, const char *why)
 {
 	bool tls = atomic_load(&c->worker->server->limits.tls) !=
 		   CONFIG_TLS_OFF;
@@ -76,8 +84,21 @@ static void refuse_unknown(struct conn *c, const struct export *e)
 		rep = NBD_REP_ERR_TLS_REQD;
 		text = "there is no such export without TLS";
 	}
-	refuse_because(c, rep, text, e ? "it is not allowed to (allow)" : text);
+	refuse_because(c, rep, text, why ? why : text);
 }
+
+/* e NULL: it is not there. */
+static void refuse_unknown(struct conn *c, const struct export *e)
+{
+	const char *why = e ? "it is not allowed to (allow)" : NULL;
+
+	if (e && e->owner && !e->many_writers)
+		why = "it is another client's, or not allowed to (allow)";
+	refuse_hidden(c, why);
+}
+
+/* How often a disk may be gone again before its client has come in. */
+#define REMADE_MOST 3
 
 /* How long a client is made wait for a place in an export that has none: one
  * that has just gone may not have been noticed yet by its own worker. */
@@ -94,6 +115,8 @@ void handshake_leave_export(struct conn *c)
 	c->export = NULL;
 	c->entered = c->wants_place = false;
 }
+
+static void make_again(struct conn *c);
 
 static void leave_session(struct conn *c)
 {
@@ -122,10 +145,87 @@ static void refuse_place(struct conn *c, int error)
 	refuse(c, NBD_REP_ERR_POLICY, text);
 }
 
+/* ---------------------------------------------------------------- templates */
+
+/* The template's answer to the name, and the size that its disk would have. */
+static int find_template(struct conn *c, const char *name,
+			 struct template_disk *t, struct ram_why *why)
+{
+	struct server *s = c->worker->server;
+	int error;
+
+	pthread_mutex_lock(&s->config_lock);
+	error = template_find(s->config, name, &c->identity, t, why);
+	pthread_mutex_unlock(&s->config_lock);
+	return error;
+}
+
+/* Tell about a disk that is not there, and that nothing is made for. */
+static void found_template(struct conn *c, const struct template_disk *t)
+{
+	bool writes = !t->o.readonly;
+	struct proto_export facts = {
+		.name = t->o.name,
+		.description = "RAM disk, which is made when it is opened",
+		.size = t->o.size,
+		.block_min = 1,
+		.block_preferred = RAM_BLOCK,
+		.payload_max = PROTO_PAYLOAD_MAX,
+	};
+	struct access_list *allow = NULL;
+	struct ram_disk *source;
+	char wrong[8];
+
+	if (t->o.clone && facts.size == 0 &&
+	    ram_disk_open(c->worker->server->pool, t->o.clone, &source) == 0) {
+		facts.size = ram_disk_size(source);
+		ram_disk_put(source);
+	}
+	if (t->o.allow &&
+	    access_parse(t->o.allow, &allow, wrong, sizeof(wrong)) == 0 &&
+	    access_of(allow, &c->identity) == ACCESS_READ)
+		writes = false;
+	access_free(allow);
+	facts.flags = writes ? PROTO_FLAGS_WRITABLE : PROTO_FLAGS_READONLY;
+	if (facts.size == 0)
+		refuse(c, NBD_REP_ERR_POLICY,
+		       "how large it is going to be is not known");
+	else
+		proto_handshake_found(c->handshake, &facts);
+}
+
+/* Have it made, and wait. Takes *t over. */
+static void have_made(struct conn *c, struct template_disk *t)
+{
+	if (makers_ask(c->worker->server->makers, c, t)) {
+		template_disk_free(t);
+		refuse(c, NBD_REP_ERR_POLICY, "no memory");
+		return;
+	}
+	c->lookup_waits = true;
+	/* It is we who are slow from now on. */
+	c->deadline = 0;
+}
+
+static void refuse_template(struct conn *c, int error, const char *why)
+{
+	const char *hidden = "there is no such export";
+
+	if (error == -ENOENT)
+		refuse_unknown(c, NULL);
+	else if (error == -EACCES)
+		refuse_hidden(c, "a template takes the name, and not for this "
+				 "client");
+	else if (error == -ENOMEM)
+		refuse(c, NBD_REP_ERR_POLICY, "no memory");
+	else
+		refuse_because(c, NBD_REP_ERR_POLICY, why ? why : hidden, why);
+}
+
 /* The last step: it is counted as one that has the export open. */
 static void take_place(struct conn *c)
 {
-	const char *name = proto_handshake_lookup(c->handshake)->name;
+	const char *name = handshake_name(c);
 	bool waited = c->wants_place && now_msec() >= c->wants_place_by;
 	struct guest guest = {.who = &c->identity, .in_session = c->in_session};
 	struct export *e;
@@ -143,7 +243,7 @@ static void take_place(struct conn *c)
 	c->export = e;
 	if (error == -ENOENT) {
 		leave_session(c);
-		refuse_unknown(c, NULL);
+		make_again(c);
 	} else if (error && waited) {
 		refuse_place(c, error);
 	} else if (error) {
@@ -220,6 +320,81 @@ int handshake_place_again(struct conn *c)
 	return go_on(c);
 }
 
+/* The export is there, or was just now. */
+static void open_export(struct conn *c)
+{
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+
+	/* What it asked for before, and did not get after all. */
+	handshake_leave_export(c);
+	leave_session(c);
+	if (l->has_session)
+		enter_session(c, &l->session);
+	else
+		take_place(c);
+}
+
+int handshake_made(struct conn *c, const struct making_answer *answer)
+{
+	if (answer->error == 0)
+		open_export(c);
+	else if (answer->rep == NBD_REP_ERR_UNKNOWN)
+		refuse_hidden(c, answer->why.text);
+	else
+		refuse_because(c, answer->rep, answer->text, answer->why.text);
+	return go_on(c);
+}
+
+/* It was there, and is not any more: its time was over, perhaps. */
+static void make_again(struct conn *c)
+{
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+	struct template_disk t;
+	struct ram_why why = {""};
+	int error = -ENOENT;
+
+	if (c->remade++ < REMADE_MOST)
+		error = find_template(c, l->name, &t, &why);
+	if (error)
+		refuse_template(c, error, why.text);
+	else
+		have_made(c, &t);
+}
+
+/* The name is not in the list, or a template is to be asked first. *e: it may be
+ * there under the name that a template makes of it. */
+static void answer_by_template(struct conn *c, struct export **e)
+{
+	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
+	struct exports *exports = &c->worker->server->exports;
+	struct template_disk t;
+	struct ram_why why = {""};
+	int error = find_template(c, l->name, &t, &why);
+
+	if (!error && strcmp(t.o.name, l->name) != 0) {
+		c->real_name = strdup(t.o.name);
+		error = c->real_name ? 0 : -ENOMEM;
+		if (!error && !*e)
+			*e = exports_get(exports, c->real_name);
+		if (error)
+			template_disk_free(&t);
+	}
+	if (error)
+		refuse_template(c, error, why.text);
+	else if (*e && export_access(*e, &c->identity) == ACCESS_NONE)
+		refuse_unknown(c, *e);
+	else if (l->purpose == PROTO_FOR_ACCESS && (!*e || (*e)->fresh))
+		have_made(c, &t);
+	else if (l->purpose == PROTO_FOR_ACCESS)
+		open_export(c);
+	else if (*e)
+		found(c, *e, export_access(*e, &c->identity) == ACCESS_WRITE);
+	else
+		found_template(c, &t);
+	if (!error)
+		template_disk_free(&t);
+}
+
 static void answer_lookup(struct conn *c)
 {
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
@@ -227,19 +402,17 @@ static void answer_lookup(struct conn *c)
 	struct export *e = exports_get(exports, l->name);
 	enum access access = e ? export_access(e, &c->identity) : ACCESS_NONE;
 
-	if (access == ACCESS_NONE) {
+	free(c->real_name);
+	c->real_name = NULL;
+	c->remade = 0;
+	if (!e || (e->fresh && access != ACCESS_NONE))
+		answer_by_template(c, &e);
+	else if (access == ACCESS_NONE)
 		refuse_unknown(c, e);
-	} else if (l->purpose != PROTO_FOR_ACCESS) {
+	else if (l->purpose != PROTO_FOR_ACCESS)
 		found(c, e, access == ACCESS_WRITE);
-	} else {
-		/* What it asked for before, and did not get after all. */
-		handshake_leave_export(c);
-		leave_session(c);
-		if (l->has_session)
-			enter_session(c, &l->session);
-		else
-			take_place(c);
-	}
+	else
+		open_export(c);
 	export_put(exports, e);
 }
 

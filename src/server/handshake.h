@@ -12,6 +12,14 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used);
 /* The session that was waited for is free now. Negative as above. */
 int handshake_session_ready(struct conn *c);
 
+/* A template has made the disk that it waits for, or says why not. Negative as
+ * above. */
+struct making_answer;
+int handshake_made(struct conn *c, const struct making_answer *answer);
+
+/* The name of the export that is asked for just now. */
+const char *handshake_name(const struct conn *c);
+
 /* Somebody may have left the export that has no place (wants_place). Negative as
  * above. */
 int handshake_place_again(struct conn *c);

@@ -13,11 +13,13 @@
 #include "config-try.h"
 #include "control-socket.h"
 #include "early-stop.h"
+#include "expire.h"
 #include "hostmem.h"
 #include "server-limits.h"
 #include "listener.h"
 #include "log.h"
 #include "mainbox.h"
+#include "making.h"
 #include "options.h"
 #include "pool-before.h"
 #include "pool-watch.h"
@@ -68,6 +70,9 @@ static void stop_workers(struct server *s)
 		worker_stop(&s->workers[i]);
 	for (i = 0; i < s->worker_count; i++)
 		worker_join(&s->workers[i]);
+	/* Nobody asks any more; answers find nobody. */
+	makers_close(s->makers);
+	s->makers = NULL;
 	/* What was sent too late frees itself when it is run; it may send once
 	 * more. */
 	for (i = 0; i < 2 * s->worker_count; i++)
@@ -164,11 +169,14 @@ static bool wait_for_end(struct serving *serving)
 	struct start *start = &serving->start;
 	struct server *s = start->server;
 	struct pool_watch *watch;
+	struct expiry *expiry;
 
 	begin_to_serve(start);
 	upgrade_serving(serving->upgrade, s, start->control, start->base);
 	watch = pool_watch_start(start->base, s->pool);
+	expiry = expiry_start(start->base, s);
 	event_base_dispatch(start->base);
+	expiry_stop(expiry);
 	pool_watch_stop(watch);
 	/* Reloads that are under way are given up. */
 	exports_stop(&s->exports);

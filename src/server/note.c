@@ -3,10 +3,13 @@
 #include "note.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "parse.h"
 
 #define HEAD "nbdram-note 1\n"
 
@@ -27,6 +30,56 @@ static bool read_yes(const char *text, bool *value)
 {
 	*value = strcmp(text, "yes") == 0;
 	return *value || strcmp(text, "no") == 0;
+}
+
+static bool read_text(const char *text, char *to, size_t size)
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(to, text, n + 1);
+	return true;
+}
+
+static bool read_seconds(const char *text, uint64_t *value)
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n > 18 || strspn(text, "0123456789") != n)
+		return false;
+	*value = strtoull(text, NULL, 10);
+	return true;
+}
+
+static bool read_session(const char *text, struct note *note)
+{
+	uint8_t id[sizeof(note->session)];
+	unsigned i;
+
+	if (strlen(text) != 2 * sizeof(id) ||
+	    strspn(text, "0123456789abcdef") != 2 * sizeof(id))
+		return false;
+	for (i = 0; i < sizeof(id); i++)
+		id[i] = parse_hex_digit(text[2 * i]) << 4 |
+			parse_hex_digit(text[2 * i + 1]);
+	memcpy(note->session, id, sizeof(id));
+	return note->in_session = true;
+}
+
+/* What a template says of it. */
+static bool read_template_line(const char *line, struct note *note)
+{
+	if (strncmp(line, "template=", 9) == 0)
+		return read_text(line + 9, note->template,
+				 sizeof(note->template));
+	if (strncmp(line, "owner=", 6) == 0)
+		return read_text(line + 6, note->owner, sizeof(note->owner));
+	if (strncmp(line, "session=", 8) == 0)
+		return read_session(line + 8, note);
+	if (strncmp(line, "unused-since=", 13) == 0)
+		return read_seconds(line + 13, &note->unused_since);
+	return false;
 }
 
 /* False: not ours, or not a value that we would have written. */
@@ -50,7 +103,7 @@ static bool read_line(const char *line, struct note *note)
 		strcpy(note->allow, line + 6);
 		return true;
 	}
-	return false;
+	return read_template_line(line, note);
 }
 
 void note_read(const void *bytes, uint32_t len, struct note *note)
@@ -84,19 +137,43 @@ void note_read(const void *bytes, uint32_t len, struct note *note)
 
 /* --------------------------------------------------------------- writing */
 
+#define TEXT_MAX (2 * RAM_NOTE_MAX)
+
+/* Each line is far shorter than RAM_NOTE_MAX; what is too long together is seen by
+ * the length. */
 __attribute__((format(printf, 3, 4))) static void put(char *buf, size_t *len,
 						      const char *format, ...)
 {
 	va_list args;
 
+	if (*len > RAM_NOTE_MAX)
+		return;
 	va_start(args, format);
-	*len += vsnprintf(buf + *len, 256, format, args);
+	*len += vsnprintf(buf + *len, TEXT_MAX - *len, format, args);
 	va_end(args);
+}
+
+static void put_template(const struct note *note, char *buf, size_t *len)
+{
+	unsigned i;
+
+	if (*note->template)
+		put(buf, len, "template=%s\n", note->template);
+	if (*note->owner)
+		put(buf, len, "owner=%s\n", note->owner);
+	if (note->in_session) {
+		put(buf, len, "session=");
+		for (i = 0; i < sizeof(note->session); i++)
+			put(buf, len, "%02x", note->session[i]);
+		put(buf, len, "\n");
+	}
+	if (note->unused_since > 0)
+		put(buf, len, "unused-since=%" PRIu64 "\n", note->unused_since);
 }
 
 int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 {
-	char text[256 * 7]; /* each line of ours is short, but for allow */
+	char text[TEXT_MAX];
 	size_t len = 0, other = strlen(note->other);
 	size_t allow = strlen(note->allow);
 
@@ -115,6 +192,7 @@ int note_write(const struct note *note, char buf[RAM_NOTE_MAX])
 		put(text, &len, "max-connections=%u\n", note->max_connections);
 	if (note->many_writers)
 		put(text, &len, "writers=many\n");
+	put_template(note, text, &len);
 	if (len + other + (allow ? allow + strlen("allow=\n") : 0) >
 	    RAM_NOTE_MAX)
 		return -ENOSPC;
@@ -137,6 +215,11 @@ bool note_same(const struct note *a, const struct note *b)
 	       a->many_writers == b->many_writers &&
 	       a->max_connections == b->max_connections &&
 	       a->foreign == b->foreign && strcmp(a->allow, b->allow) == 0 &&
+	       strcmp(a->template, b->template) == 0 &&
+	       strcmp(a->owner, b->owner) == 0 &&
+	       a->unused_since == b->unused_since &&
+	       a->in_session == b->in_session &&
+	       memcmp(a->session, b->session, sizeof(a->session)) == 0 &&
 	       strcmp(a->other, b->other) == 0;
 }
 

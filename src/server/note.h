@@ -7,6 +7,10 @@
  *	max-connections=4
  *	writers=many
  *	allow=cert:host-1
+ *	template=host-*
+ *	owner=cert:host-1
+ *	session=00112233445566778899aabbccddeeff
+ *	unused-since=1790000000
  *
  * Lines that this release does not know are kept as they are. A note comes from
  * a file, so anything may be in it. */
@@ -16,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "access.h"
 #include "config.h"
 #include "store.h"
 
@@ -32,6 +37,16 @@ struct note {
 	bool many_writers;
 	unsigned max_connections;
 	char allow[RAM_NOTE_MAX + 1]; /* "": everybody */
+	/* Which template has made it (its pattern), and for whom, see
+	 * identity_owner(); "": none. */
+	char template[RAM_NAME_MAX + 1];
+	char owner[IDENTITY_OWNER_MAX];
+	/* Of a template with fresh = always: for which session. */
+	bool in_session;
+	uint8_t session[16];
+	/* When its last client left, in seconds of time(2); 0: it has one, or
+	 * had when this was noted last. */
+	uint64_t unused_since;
 	/* Not ours: of another version, or no text. It is left alone. */
 	bool foreign;
 	char other[RAM_NOTE_MAX + 1]; /* lines that are not known */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "config-keys.h"
 #include "log.h"
 
@@ -61,8 +62,7 @@ static void print_help(void)
 	print_keys(CONFIG_SERVER, "keys of -o and [server]");
 	print_keys(CONFIG_POOL, "keys of -o and [pool]");
 	print_keys(CONFIG_EXPORT, "keys of -e and [export NAME]");
-	print_keys(CONFIG_TEMPLATE,
-		   "keys of [template PATTERN], not served yet");
+	print_keys(CONFIG_TEMPLATE, "keys of [template PATTERN]");
 }
 
 /* -------------------------------------------------------------- parsing */
@@ -140,6 +140,27 @@ static bool names_disks(const struct options *o)
 	return false;
 }
 
+/* Keys of templates that are read and looked at, and not obeyed yet. */
+static void warn_templates(const struct config *config)
+{
+	static const char *const later[] = {"image",  "format", "label",
+					    "block",  "files",	"rate",
+					    "weight", "load"};
+	const struct config_key *key;
+	unsigned i, k;
+
+	for (i = 0; i < config->template_count; i++) {
+		for (k = 0; k < ARRAY_SIZE(later); k++) {
+			key = config_key_find(CONFIG_TEMPLATE, later[k]);
+			if (*config_text_get(&config->templates[i], key))
+				log_warning("%s: [template] %s is read, but "
+					    "not obeyed yet",
+					    config->templates[i].where,
+					    later[k]);
+		}
+	}
+}
+
 static enum options_result load(struct options *o)
 {
 	struct config_errors errors = {0};
@@ -155,10 +176,8 @@ static enum options_result load(struct options *o)
 		o->sources.file = DEFAULT_FILE;
 	}
 	if (config_load(&o->sources, &o->config, &errors) == 0) {
-		if (o->config.template_count > 0 && !o->check_only)
-			log_warning("%s: [template] sections are read, but not "
-				    "served yet",
-				    o->config.templates[0].where);
+		if (!o->check_only)
+			warn_templates(&o->config);
 		return OPTIONS_RUN;
 	}
 	for (i = 0; i < errors.count; i++)

@@ -16,6 +16,7 @@
 #include "listener.h"
 #include "log.h"
 #include "mainbox.h"
+#include "making.h"
 #include "secure.h"
 
 /* ------------------------------------------------ what stays until a restart */
@@ -145,6 +146,11 @@ static void tell_changed(const struct export *old, const struct export *e,
 	if (old->max_connections != e->max_connections)
 		config_error(lines, "export %s: max-connections = %u", e->name,
 			     e->max_connections);
+	if (old->template)
+		config_error(lines,
+			     "export %s: was made by template %s, and is the "
+			     "configuration's now",
+			     e->name, old->template);
 	if (old->by_command)
 		config_error(lines,
 			     "export %s: was made by command, and is the "
@@ -187,7 +193,8 @@ static void tell_exports(struct before *b, const struct disks_plan *plan,
 		}
 	}
 	for (i = 0; i < b->count; i++) {
-		if (!b->list[i]->by_command && !b->again[i])
+		if (!b->list[i]->by_command && !b->list[i]->template &&
+		    !b->again[i])
 			tell_gone(b->list[i], lines);
 	}
 }
@@ -384,6 +391,8 @@ static int apply(struct change *c)
 	if (c->error) {
 		disks_undo(&s->exports, &c->plan);
 		io_tls_put(c->tls);
+	} else {
+		makers_reloaded(s, &c->report->changes);
 	}
 	pthread_mutex_unlock(&s->change_lock);
 	return c->error;

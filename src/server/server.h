@@ -29,6 +29,7 @@ struct server_limits {
 struct listeners;
 struct io_tls;
 struct mainbox;
+struct makers;
 
 struct server {
 	/* What is served now. A reload exchanges what is in there: the main
@@ -51,6 +52,7 @@ struct server {
 	/* Fixed before workers start. */
 	uint64_t began; /* msec, of now_msec() */
 	struct mainbox *mainbox;
+	struct makers *makers; /* of disks that templates are for */
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;

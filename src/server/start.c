@@ -12,6 +12,7 @@
 #include "early-stop.h"
 #include "listener.h"
 #include "log.h"
+#include "making.h"
 #include "secure.h"
 #include "worker.h"
 
@@ -190,11 +191,21 @@ static int open_exports(struct start *start)
 	config_errors_free(errors);
 	disks_keep(&s->exports, plan);
 	disks_restore(&s->exports, s->pool);
+	makers_restore(s);
 	warn_nothing(s);
 	return 0;
 }
 
 /* ------------------------------------------------------------- the order */
+
+static int start_makers(struct server *s)
+{
+	s->makers = makers_open(s);
+	if (s->makers)
+		return 0;
+	log_error("cannot start the threads that make disks");
+	return -ENOMEM;
+}
 
 static int start_workers(struct server *s)
 {
@@ -250,6 +261,8 @@ int start_begin(struct start *start)
 		error = open_pool(start);
 	if (!error)
 		error = open_control(start);
+	if (!error)
+		error = start_makers(s);
 	if (!error)
 		error = start_workers(s);
 	if (!error && early_stop_asked())

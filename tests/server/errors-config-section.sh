@@ -22,8 +22,8 @@ section 'conf:3: \[server\] stands in line 1 already' '[server]' '' '[server]'
 section 'conf:3: \[pool\] stands in line 1 already' '[pool]' 'size=1G' '[pool]'
 section 'conf:3: \[export a\] stands in line 1 already' '[export a]' \
 	'[export b]' '[export "a"]'
-section 'conf:2: \[template a\] stands in line 1 already' '[template a]' \
-	'[template a]'
+section 'conf:3: \[template a\] stands in line 1 already' '[template a]' \
+	'size=1M' '[template a]'
 section 'no section \[foo\]; \[server\], \[pool\]' '[foo]'
 section '\[server\] takes no name' '[server a]'
 section '\[pool\] takes no name' '[pool a]'

@@ -61,10 +61,11 @@ wait_for 60 grep -q "listening to unix:$tmp/part two" "$tmp/log" ||
 [ -S "$tmp/part" ] && [ ! -e "$tmp/main" ] || fail "other sockets"
 end_process "$pid" || fail "exit status $?"
 
-# Templates are read, and it is told that nothing comes of them yet.
-printf '%s\n' '[template host-*]' 'clone = a' >>"$conf"
+# Keys that nothing comes of yet are told.
+printf '%s\n' '[template host-*]' 'clone = a' 'weight = 7' >>"$conf"
 start_nbdramd -c "$conf"
-grep -q 'warning: .*\[template' "$log" || fail "no warning about templates"
+grep -q 'warning: .*\[template\] weight is read, but not' "$log" ||
+	fail "no warning about weight"
 stop_nbdramd
 "$nbdramd" -t -c "$conf" >"$tmp/out" 2>&1 || fail "-t: $(cat "$tmp/out")"
 [ ! -s "$tmp/out" ] || fail "-t says something: $(cat "$tmp/out")"

@@ -201,7 +201,9 @@ static void templates_wrong(void **state)
 {
 	static const char *const wrong[][2] = {
 		{"size = from-name\n", "max-size"},
-		{"quota = 1M\nguarantee = 2M\n", "guarantee is larger"},
+		{"size = 4M\nquota = 1M\nguarantee = 2M\n",
+		 "guarantee is larger"},
+		{"quota = 1M\n", "what are its disks?"},
 		{"clone = x\nimage = /y\n", "both clone and image"},
 		{"clone = x\nformat = ext4\nsize = 1G\n",
 		 "both clone and format"},
@@ -219,6 +221,7 @@ static void templates_wrong(void **state)
 		{"size = 2G\nquota = 1G\nalloc = fixed\n", "quota is smaller"},
 		{"allow = foo bar baz\n", "foo bar baz"},
 		{"allow = cert:%*, a\n", "is wanted"},
+		{"allow = %*/8\n", "is wanted"},
 	};
 	struct config_errors errors;
 	struct config c;
@@ -267,7 +270,8 @@ static void templates(void **state)
 
 	(void)state;
 	assert_int_equal(conf_load("[export a]\n[template a]\nclone = a\n"
-				   "[template host-*]\nexpire = 1h\n",
+				   "[template host-*]\nsize = 1M\n"
+				   "expire = 1h\n",
 				   &c, &errors),
 			 0);
 	assert_int_equal(c.export_count, 1);

@@ -125,6 +125,14 @@ static const char *const heads[CONFIG_SECTIONS] = {
 	[CONFIG_TEMPLATE] = "[template a*]\n",
 };
 
+/* What has to stand behind it so that nothing but the key can be wrong. */
+static const char *tail(const struct config_key *key)
+{
+	if (key->section != CONFIG_TEMPLATE)
+		return "";
+	return strcmp(key->name, "size") == 0 ? "clone = b\n" : "size = 1M\n";
+}
+
 static unsigned tried;
 
 static void refused(const struct config_key *key, const char *value)
@@ -135,8 +143,8 @@ static void refused(const struct config_key *key, const char *value)
 	int result;
 
 	tried++;
-	snprintf(text, sizeof(text), "%s%s = %s\n", heads[key->section],
-		 key->name, value);
+	snprintf(text, sizeof(text), "%s%s = %s\n%s", heads[key->section],
+		 key->name, value, tail(key));
 	result = conf_load(text, &config, &errors);
 	if (result != -EINVAL || errors.count != 1 || errors.more)
 		fail_msg("%d, %u lines: %s", result, errors.count, text);
@@ -272,9 +280,9 @@ static void twice_and_unknown(const struct config_key *key)
 
 	if (key->most == 65536)
 		value = "4096";
-	snprintf(text, sizeof(text), "%s%s = %s\n%sx = %s\n\n%s = %s\n",
+	snprintf(text, sizeof(text), "%s%s = %s\n%sx = %s\n\n%s = %s\n%s",
 		 heads[key->section], key->name, value, key->name, value,
-		 key->name, value);
+		 key->name, value, tail(key));
 	assert_int_equal(conf_load(text, &config, &errors), -EINVAL);
 	if (errors.count != 2)
 		fail_msg("%u lines, %s: %s", errors.count, errors.lines[0],
@@ -304,8 +312,8 @@ static void taken(enum config_section section, const char *name,
 	char text[512], *again;
 
 	assert_non_null(key);
-	snprintf(text, sizeof(text), "%s%s = %s\n", heads[section], name,
-		 value);
+	snprintf(text, sizeof(text), "%s%s = %s\n%s", heads[section], name,
+		 value, tail(key));
 	if (conf_load(text, &config, &errors))
 		fail_msg("%s: %s", text, errors.lines[0]);
 	again = config_key_text(

@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fresh = always: a new copy for each session; what of a session comes later or
+# comes back, also after kill -9, finds it as it was.
+. ./functions.sh
+. "$abs_top_srcdir/tests/server.sh"
+
+new_pool
+conf=$tmp/conf
+cat >"$conf" <<END
+[pool]
+size = 64M
+path = $pool
+[export golden]
+size = 1M
+[template host-*]
+clone = golden
+size = 2M
+fresh = always
+[template empty-*]
+size = 1M
+fresh = always
+END
+start_nbdramd -c "$conf"
+cat >"$tmp/helpers.py" <<'END'
+import uuid
+def session(name, who, epoch):
+    return Peer.open(name="%s;s=%s.%d" % (name, uuid.UUID(int=who), epoch),
+                     contexts=())
+def bye(*peers):
+    for p in peers:
+        p.disc()
+        assert p.closed()
+END
+{
+	cat "$tmp/helpers.py" - <<'END'
+Peer.open(name="golden").write(0, b"g1" * 2048)
+gen = lambda name: ask("show", name=name)["disk"]["generation"]
+# Without sessions: new when nobody has it open.
+for name, first in (("host-1", b"g1" * 2048), ("empty-1", bytes(4096))):
+    a = Peer.open(name=name)
+    assert a.size == (2 * MIB if name == "host-1" else MIB)
+    assert a.read(0, 4096) == first
+    a.write(0, b"w" * 4096)
+    b = Peer.open(name=name)
+    assert b.read(0, 4096) == b"w" * 4096
+    before = gen(name)
+    bye(a)
+    c = Peer.open(name=name)
+    assert c.read(0, 4096) == b"w" * 4096 and gen(name) == before
+    bye(b, c)
+    d = Peer.open(name=name)
+    assert d.read(0, 4096) == first, name
+    assert gen(name) > before
+    bye(d)
+# INFO makes nothing anew.
+a = Peer.open(name="host-1")
+a.write(0, b"i" * 4096)
+bye(a)
+before = gen("host-1")
+assert Peer().hello().ask_info("host-1").size == 2 * MIB
+assert gen("host-1") == before
+# Sessions: the same one comes back to what it had; another gets a new one.
+a = session("host-2", 7, 1)
+a.write(0, b"s7" * 2048)
+a2 = session("host-2", 7, 1)
+assert a2.read(0, 4096) == b"s7" * 2048
+a3 = session("host-2", 7, 2)
+assert a3.read(0, 4096) == b"s7" * 2048
+assert a.closed() and a2.closed()
+assert "another session" in refused("ERR_POLICY", session, "host-2", 8, 1).text
+assert "another session" in refused("ERR_POLICY", Peer.open, name="host-2").text
+bye(a3)
+a = session("host-2", 7, 3)
+assert a.read(0, 4096) == b"s7" * 2048
+bye(a)
+Peer.open(name="golden").write(0, b"g2" * 2048)
+b = session("host-2", 8, 1)
+assert b.read(0, 4096) == b"g2" * 2048
+b.write(0, b"s8" * 2048)
+ask("check")
+END
+} >"$tmp/program.py"
+peer <"$tmp/program.py" || fail "fresh"
+kill_nbdramd
+start_nbdramd -c "$conf"
+{
+	cat "$tmp/helpers.py" - <<'END'
+b = session("host-2", 8, 2)
+assert b.read(0, 4096) == b"s8" * 2048
+bye(b)
+c = session("host-2", 9, 1)
+assert c.read(0, 4096) == b"g2" * 2048
+bye(c)
+# What it is made of is gone: as it was, and told.
+c = session("host-2", 9, 2)
+c.write(0, b"s9" * 2048)
+bye(c)
+END
+} >"$tmp/program.py"
+peer <"$tmp/program.py" || fail "fresh after kill -9"
+stop_nbdramd
