@@ -42,7 +42,7 @@ _nbdramctl()
 		wanted=$("${ask[@]}" clients 2>/dev/null |
 			awk 'NR > 1 { print $1 }')
 		;;
-	show,* | delete,* | resize,* | clone,* | snapshot,* | rollback,*)
+	show,* | delete,* | resize,* | clone,* | snapshot,* | rollback,* | reset,*)
 		# Names with blanks or odd bytes are left to the person.
 		wanted=$("${ask[@]}" list --json 2>/dev/null |
 			sed -n 's/^ *"name": "\([^" \\]*\)",*$/\1/p')

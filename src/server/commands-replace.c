@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Commands that take away what a disk holds, and so ask first who uses it:
- * delete, rollback, resize. As commands-disks.c, one at a time, but for the memory of
+ * delete, rollback, reset, resize. As commands-disks.c, one at a time, but for the memory of
  * a larger disk. See commands.h. */
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "cleanup.h"
 #include "clients.h"
 #include "commands.h"
+#include "note.h"
 #include "parse.h"
+#include "renew.h"
 
 static int fail_open(struct call *call, const char *name, unsigned n,
 		     bool writers)
@@ -192,6 +195,124 @@ int command_rollback(struct call *call)
 	if (call_lock(call))
 		return -1;
 	error = rollback(call, name, from);
+	call_unlock(call);
+	return error;
+}
+
+/* ----------------------------------------------------------------- reset */
+
+/* The name of what it is a clone of, to be freed; *clone NULL: of nothing. */
+static int find_source(struct call *call, const struct ram_disk_info *info,
+		       char **clone)
+{
+	static const uint8_t none[16];
+	struct family *family;
+	const char *name;
+
+	*clone = NULL;
+	if (memcmp(info->parent, none, sizeof(none)) == 0)
+		return 0;
+	family = family_new(call);
+	if (!family)
+		return call_no_memory(call);
+	name = family_name(family, info->parent);
+	if (name)
+		*clone = strdup(name);
+	family_free(family);
+	if (!name)
+		return call_fail(call, "not-found",
+				 "%s: what it was made of is not there any "
+				 "more; rollback and clone know other ways",
+				 shown(info->name));
+	return *clone ? 0 : call_no_memory(call);
+}
+
+/* What it was made of, and not smaller than it is: those who read were told. What
+ * a template says comes before what it said then. Free it by
+ * config_export_free(). */
+static int reset_to(struct call *call, const struct ram_disk_info *info,
+		    struct config_export *o)
+{
+	struct server *s = call->server;
+	struct config_errors errors = {0};
+	struct template_disk t;
+	struct note note;
+	struct ram_disk *source;
+	int error = config_export_init(o, info->name, "reset", &errors);
+
+	config_errors_free(&errors);
+	if (error)
+		return call_no_memory(call);
+	note_read(info->note, info->note_len, &note);
+	error = -ENOENT;
+	if (*note.template) {
+		pthread_mutex_lock(&s->config_lock);
+		error = template_again(s->config, note.template, info->name,
+				       &t);
+		pthread_mutex_unlock(&s->config_lock);
+	}
+	if (error) {
+		error = find_source(call, info, &o->clone);
+	} else {
+		o->clone = t.o.clone;
+		t.o.clone = NULL;
+		template_disk_free(&t);
+	}
+	o->size = info->size;
+	if (!error && o->clone &&
+	    ram_disk_open(s->pool, o->clone, &source) == 0) {
+		o->size = max_u64(o->size, ram_disk_size(source));
+		ram_disk_put(source);
+	}
+	if (error)
+		config_export_free(o);
+	return error;
+}
+
+static int reset(struct call *call, struct ram_disk *disk)
+{
+	struct ram_disk_info info;
+	struct config_export o;
+	struct ram_why why;
+	struct export *e;
+	int error;
+
+	ram_disk_info(disk, NULL, 0, &info);
+	if (info.readonly)
+		return call_fail(call, "read-only",
+				 "%s: is a snapshot, which never changes",
+				 shown(info.name));
+	if (reset_to(call, &info, &o))
+		return -1;
+	if (seclude(call, disk, info.name, true, &e)) {
+		config_export_free(&o);
+		return -1;
+	}
+	error = renew_disk(call->server, disk, &o, &why);
+	let_in(call, info.name, e);
+	config_export_free(&o);
+	if (error)
+		return call_fail(call,
+				 error == -ENOSPC   ? "no-space"
+				 : error == -ENOENT ? "not-found"
+						    : "failed",
+				 "%s", why.text);
+	return 0;
+}
+
+int command_reset(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	struct ram_disk *disk;
+	int error;
+
+	if (!name || call_lock(call))
+		return -1;
+	error = call_open_disk(call, name, &disk);
+	if (!error) {
+		error = reset(call, disk);
+		ram_disk_put(disk);
+	}
 	call_unlock(call);
 	return error;
 }

@@ -31,6 +31,7 @@ static const struct server_command commands[] = {
 	{"clone", "from to keys", true, false, command_clone},
 	{"snapshot", "name as keys", true, false, command_snapshot},
 	{"rollback", "name snapshot force", true, false, command_rollback},
+	{"reset", "name force", true, false, command_reset},
 	{"clients", "", false, false, command_clients},
 	{"disconnect", "id", false, false, command_disconnect},
 	{"stats", "", false, false, command_stats},

@@ -106,6 +106,7 @@ int command_resize(struct call *call);
 int command_clone(struct call *call);
 int command_snapshot(struct call *call);
 int command_rollback(struct call *call);
+int command_reset(struct call *call);
 int command_clients(struct call *call);
 int command_disconnect(struct call *call);
 int command_stats(struct call *call);
