@@ -31,9 +31,9 @@ _nbdramctl()
 			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
 	create,* | clone,*=* | snapshot,*=*)
-		wanted='size= clone= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
+		wanted='size= clone= image= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
 		case $command in
-		clone) wanted=${wanted#size= clone= } ;;
+		clone) wanted=${wanted#size= clone= image= } ;;
 		snapshot) wanted='allow= writers= default= max-connections=' ;;
 		esac
 		compopt -o nospace 2>/dev/null
@@ -42,7 +42,7 @@ _nbdramctl()
 		wanted=$("${ask[@]}" clients 2>/dev/null |
 			awk 'NR > 1 { print $1 }')
 		;;
-	show,* | delete,* | resize,* | clone,* | snapshot,* | rollback,* | reset,*)
+	show,* | delete,* | resize,* | clone,* | snapshot,* | rollback,* | reset,* | save,* | load,*)
 		# Names with blanks or odd bytes are left to the person.
 		wanted=$("${ask[@]}" list --json 2>/dev/null |
 			sed -n 's/^ *"name": "\([^" \\]*\)",*$/\1/p')

@@ -18,6 +18,7 @@ nbdkit-plugin-dev    nbdkit-plugin.h
 libevent-dev         the event loop of nbdramd
 libssl-dev           TLS
 libjansson-dev       what nbdramctl and nbdramd say to each other
+libzstd-dev          images that are compressed
 libsystemd-dev       nbdramd tells the service manager when it is ready
 '
 
@@ -45,4 +46,5 @@ jq                   reads what nbdinfo and qemu-img say
 procps               ps
 systemd              systemd-analyze: whether the units are right
 xz-utils             make dist
+zstd                 images that others have compressed
 '

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
+#include "cleanup.h"
 #include "commands.h"
 #include "link.h"
 #include "print.h"
@@ -194,6 +196,22 @@ static bool read_command_line(struct wish *w, int argc, char **argv)
 	return true;
 }
 
+/* The daemon is in another folder: a file's name, as it is from everywhere, behind
+ * `before`. */
+static void put_file(struct control_writer *out, const char *key,
+		     const char *before, const char *file)
+{
+	CLEANUP_FREE char *folder = *file == '/' ? NULL : getcwd(NULL, 0);
+	CLEANUP_FREE char *text = NULL;
+
+	if (asprintf(&text, "%s%s%s%s", before, folder ? folder : "",
+		     folder ? "/" : "", file) < 0)
+		text = NULL;
+	/* Without memory for this there is none for the line either. */
+	if (text)
+		control_put_name(out, key, text, strlen(text));
+}
+
 static char *request_line(const struct wish *w, size_t *len)
 {
 	struct control_writer out = {0};
@@ -202,16 +220,25 @@ static char *request_line(const struct wish *w, size_t *len)
 	control_open(&out, NULL, '{');
 	control_put_text(&out, "command", w->command->name);
 	control_open(&out, "args", '{');
-	for (i = 0; i < w->count; i++)
-		control_put_name(&out, w->command->arguments[i],
-				 w->arguments[i], strlen(w->arguments[i]));
+	for (i = 0; i < w->count; i++) {
+		if (strcmp(w->command->arguments[i], "file") == 0)
+			put_file(&out, "file", "", w->arguments[i]);
+		else
+			control_put_name(&out, w->command->arguments[i],
+					 w->arguments[i],
+					 strlen(w->arguments[i]));
+	}
 	if (w->flag)
 		control_put_truth(&out, w->command->flag.name, true);
 	if (w->key_count > 0) {
 		control_open(&out, "keys", '[');
-		for (i = 0; i < w->key_count; i++)
-			control_put_name(&out, NULL, w->keys[i],
-					 strlen(w->keys[i]));
+		for (i = 0; i < w->key_count; i++) {
+			if (strncmp(w->keys[i], "image=", 6) == 0)
+				put_file(&out, NULL, "image=", w->keys[i] + 6);
+			else
+				control_put_name(&out, NULL, w->keys[i],
+						 strlen(w->keys[i]));
+		}
 		control_close(&out, ']');
 	}
 	control_close(&out, '}');

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "commands.h"
+#include "disk-make.h"
 #include "note.h"
 
 /* ---------------------------------------------------------------- helpers */
@@ -277,14 +278,45 @@ static bool taking(void *arg, uint64_t done, uint64_t all)
 	return call_cancelled(arg);
 }
 
+static bool loading(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of the image", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
+/* What is to be in a new disk, which is taken away if that cannot be had. */
+static int fill(struct call *call, struct ram_disk *disk,
+		const struct config_export *e)
+{
+	struct ram_why why;
+	int error = 0;
+
+	if (e->image)
+		error = disk_load(call->server->pool, disk, e, loading, call,
+				  &why);
+	if (error && error != -ECANCELED)
+		call_fail(call, error == -ENOSPC ? "no-space" : "failed",
+			  "%s: %s", shown(e->name), why.text);
+	/* Who gave it up, or ended the server, shall not find it there. */
+	else if (error || call_cancelled(call))
+		error = fail_made(call, e->name, -ECANCELED);
+	if (error) {
+		ram_disk_delete(disk);
+		ram_disk_put(disk);
+	}
+	return error;
+}
+
 static int create(struct call *call, struct config_export *e)
 {
+	/* How large an image is, only its end may tell. */
+	bool later = e->image && e->size == 0;
 	struct ram_disk_spec spec = {
 		.name = e->name,
-		.size = e->size,
-		.fixed = e->fixed,
+		.size = later ? 1 : e->size,
+		.fixed = e->fixed && !later,
 		.quota = e->quota,
-		.guarantee = e->guarantee,
+		.guarantee = later ? 0 : e->guarantee,
 		.state = RAM_MAKING,
 		.progress = taking,
 		.arg = call,
@@ -299,7 +331,7 @@ static int create(struct call *call, struct config_export *e)
 		call_unlock(call);
 		return error;
 	}
-	if (e->size == 0)
+	if (e->size == 0 && !e->image)
 		return call_fail(call, "usage",
 				 "create %s: how large? As in size=16G, or of "
 				 "which disk is it a copy? As in clone=NAME",
@@ -309,6 +341,8 @@ static int create(struct call *call, struct config_export *e)
 	error = ram_disk_create(call->server->pool, &spec, &disk);
 	if (error)
 		return fail_made(call, e->name, error);
+	if (fill(call, disk, e))
+		return -1;
 	/* Who gave it up, or ended the server, shall not find it there. */
 	if (call_lock(call)) {
 		ram_disk_delete(disk);
@@ -342,10 +376,10 @@ int command_clone(struct call *call)
 
 	if (!to || read_settings(call, to, &e))
 		return -1;
-	if (e.clone) {
+	if (e.clone || e.image) {
 		call_fail(call, "usage",
 			  "clone %s: of which disk stands before its name; "
-			  "leave clone= out",
+			  "leave clone= and image= out",
 			  shown(to));
 	} else if (e.size > 0) {
 		call_fail(call, "usage",
@@ -393,11 +427,11 @@ static int snapshot(struct call *call, const char *name, const char *as)
 	if (read_settings(call, as, &e))
 		return -1;
 	e.readonly = true;
-	if (e.clone)
+	if (e.clone || e.image)
 		error = call_fail(
 			call, "usage",
 			"snapshot %s: of which disk stands before its "
-			"name; leave clone= out",
+			"name; leave clone= and image= out",
 			shown(as));
 	else if (e.size > 0 || e.alloc_asked || e.quota > 0 || e.guarantee > 0)
 		error = call_fail(call, "usage",

@@ -25,11 +25,8 @@ static int fail_open(struct call *call, const char *name, unsigned n,
 			 shown(name), n, writers ? " for writing" : "");
 }
 
-/* See to it that nobody has it open (`writers`: for writing), and that nobody
- * comes before the export is put back. *e: the export that was taken out of the
- * list, counted, or NULL if there was none. */
-static int seclude(struct call *call, struct ram_disk *disk, const char *name,
-		   bool writers, struct export **e)
+int call_seclude(struct call *call, struct ram_disk *disk, const char *name,
+		 bool writers, struct export **e)
 {
 	bool force = control_truth(call->request.args, "force");
 	struct exports *exports = &call->server->exports;
@@ -63,8 +60,7 @@ static int seclude(struct call *call, struct ram_disk *disk, const char *name,
 	return -1;
 }
 
-/* Undo seclude(). */
-static void let_in(struct call *call, const char *name, struct export *e)
+void call_let_in(struct call *call, const char *name, struct export *e)
 {
 	struct exports *exports = &call->server->exports;
 
@@ -92,7 +88,7 @@ static int delete_disk(struct call *call, const char *name)
 				 "out there and reload, then delete it",
 				 shown(name), where);
 	}
-	if (seclude(call, disk, name, false, &e)) {
+	if (call_seclude(call, disk, name, false, &e)) {
 		ram_disk_put(disk);
 		return -1;
 	}
@@ -153,10 +149,11 @@ static int replace(struct call *call, struct ram_disk *disk,
 	struct export *e;
 	int error;
 
-	if (related(call, disk, from) || seclude(call, disk, name, !cuts, &e))
+	if (related(call, disk, from) ||
+	    call_seclude(call, disk, name, !cuts, &e))
 		return -1;
 	error = ram_disk_replace(disk, from);
-	let_in(call, name, e);
+	call_let_in(call, name, e);
 	if (error == -ENOSPC)
 		return call_fail(call, "no-space",
 				 "%s: the pool has not got the memory that it "
@@ -227,6 +224,23 @@ static int find_source(struct call *call, const struct ram_disk_info *info,
 	return *clone ? 0 : call_no_memory(call);
 }
 
+/* The file that its section says it is loaded from, to be freed; NULL: none. */
+static char *configured_image(struct server *s, const char *name)
+{
+	const struct config_export *e;
+	char *image = NULL;
+	unsigned i;
+
+	pthread_mutex_lock(&s->config_lock);
+	for (i = 0; i < s->config->export_count && !image; i++) {
+		e = &s->config->exports[i];
+		if (strcmp(e->name, name) == 0 && e->image && !e->clone)
+			image = strdup(e->image);
+	}
+	pthread_mutex_unlock(&s->config_lock);
+	return image;
+}
+
 /* What it was made of, and not smaller than it is: those who read were told. What
  * a template says comes before what it said then. Free it by
  * config_export_free(). */
@@ -256,8 +270,18 @@ static int reset_to(struct call *call, const struct ram_disk_info *info,
 	} else {
 		o->clone = t.o.clone;
 		t.o.clone = NULL;
+		o->image = t.o.image;
+		t.o.image = NULL;
 		template_disk_free(&t);
 	}
+	if (!*note.template)
+		o->image = configured_image(s, info->name);
+	if (!error && o->image && !o->clone)
+		error = call_fail(call, "usage",
+				  "%s: was loaded from a file; nbdramctl load "
+				  "%s %s does that again",
+				  shown(info->name), shown(info->name),
+				  shown(o->image));
 	o->size = info->size;
 	if (!error && o->clone &&
 	    ram_disk_open(s->pool, o->clone, &source) == 0) {
@@ -284,12 +308,12 @@ static int reset(struct call *call, struct ram_disk *disk)
 				 shown(info.name));
 	if (reset_to(call, &info, &o))
 		return -1;
-	if (seclude(call, disk, info.name, true, &e)) {
+	if (call_seclude(call, disk, info.name, true, &e)) {
 		config_export_free(&o);
 		return -1;
 	}
 	error = renew_disk(call->server, disk, &o, &why);
-	let_in(call, info.name, e);
+	call_let_in(call, info.name, e);
 	config_export_free(&o);
 	if (error)
 		return call_fail(call,
@@ -329,10 +353,10 @@ static int give_size(struct call *call, struct ram_disk *disk, const char *name,
 		*error = ram_disk_resize(disk, size);
 		return 0;
 	}
-	if (seclude(call, disk, name, false, &e))
+	if (call_seclude(call, disk, name, false, &e))
 		return -1;
 	*error = ram_disk_resize(disk, size);
-	let_in(call, name, e);
+	call_let_in(call, name, e);
 	return 0;
 }
 

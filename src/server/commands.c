@@ -32,6 +32,8 @@ static const struct server_command commands[] = {
 	{"snapshot", "name as keys", true, false, command_snapshot},
 	{"rollback", "name snapshot force", true, false, command_rollback},
 	{"reset", "name force", true, false, command_reset},
+	{"save", "name file", false, true, command_save},
+	{"load", "name file force", true, true, command_load},
 	{"clients", "", false, false, command_clients},
 	{"disconnect", "id", false, false, command_disconnect},
 	{"stats", "", false, false, command_stats},
@@ -93,7 +95,8 @@ static bool takes_memory(struct server *s, const struct server_command *command,
 	for (i = 0; i < control_count(keys); i++) {
 		text = control_text(control_at(keys, i), NULL);
 		if (text && (strcmp(text, "alloc=fixed") == 0 ||
-			     strncmp(text, "guarantee=", 10) == 0))
+			     strncmp(text, "guarantee=", 10) == 0 ||
+			     strncmp(text, "image=", 6) == 0))
 			return true;
 	}
 	return false;

@@ -97,7 +97,14 @@ uint64_t call_configured(struct server *server, const char *name, char *where,
  * on this thread. */
 const char *shown(const char *name);
 
-/* In commands-show.c, commands-disks.c, commands-replace.c, commands-server.c. */
+/* See to it that nobody has the disk open (`writers`: for writing), and that nobody
+ * comes before call_let_in(): by "force" those who have are disconnected, else the
+ * call has failed. With change_lock. *e: what the second needs. */
+int call_seclude(struct call *call, struct ram_disk *disk, const char *name,
+		 bool writers, struct export **e);
+void call_let_in(struct call *call, const char *name, struct export *e);
+
+/* In commands-show.c, commands-disks.c, commands-image.c, commands-replace.c, commands-server.c. */
 int command_list(struct call *call);
 int command_show(struct call *call);
 int command_create(struct call *call);
@@ -106,6 +113,8 @@ int command_resize(struct call *call);
 int command_clone(struct call *call);
 int command_snapshot(struct call *call);
 int command_rollback(struct call *call);
+int command_save(struct call *call);
+int command_load(struct call *call);
 int command_reset(struct call *call);
 int command_clients(struct call *call);
 int command_disconnect(struct call *call);

@@ -155,7 +155,9 @@ int config_export_copy(struct config_export *to,
 	to->name = strdup(from->name);
 	to->where = strdup(from->where);
 	to->clone = from->clone ? strdup(from->clone) : NULL;
-	if (!to->name || !to->where || (from->clone && !to->clone))
+	to->image = from->image ? strdup(from->image) : NULL;
+	if (!to->name || !to->where || (from->clone && !to->clone) ||
+	    (from->image && !to->image))
 		goto fail;
 	if (from->allow && !(to->allow = strdup(from->allow)))
 		goto fail;
@@ -181,6 +183,7 @@ void config_export_free(struct config_export *e)
 	free(e->where);
 	free(e->allow);
 	free(e->clone);
+	free(e->image);
 	memset(e, 0, sizeof(*e));
 }
 
@@ -279,6 +282,15 @@ int config_template_check(const struct config_export *e,
 		config_error(errors,
 			     "%s: template \"%s\": its guarantee is larger "
 			     "than its quota; it could never be used up",
+			     e->where, name);
+		result = -EINVAL;
+	}
+	if (strcmp(said(e, "fresh"), "always") == 0 && *said(e, "image") &&
+	    !*said(e, "clone")) {
+		config_error(errors,
+			     "%s: template \"%s\": fresh = always would read "
+			     "the image each time; load it as an export, and "
+			     "make clones of that",
 			     e->where, name);
 		result = -EINVAL;
 	}

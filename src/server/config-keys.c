@@ -86,6 +86,8 @@ static const struct config_key keys[] = {
 	 NULL, {0}, "how large the disk is"},
 	{CONFIG_EXPORT, "clone", CONFIG_NAME, EXPORT_AT(clone), 0, 0,
 	 NULL, {0}, "the disk of which a new one is a copy"},
+	{CONFIG_EXPORT, "image", CONFIG_PATH, EXPORT_AT(image), 0, 0,
+	 NULL, {0}, "the file that a new one is loaded from"},
 	{CONFIG_EXPORT, "alloc", CONFIG_CHOICE, EXPORT_AT(fixed), 0, 0,
 	 "thin", {"thin", "fixed"},
 	 "thin: memory as written; fixed: all at once"},

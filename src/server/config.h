@@ -23,6 +23,7 @@ struct config_export {
 	char *allow;	  /* who may open it, see access.h; NULL: everybody */
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
 	char *clone;	  /* the disk that a new one is a copy of; NULL: none */
+	char *image; /* the file that a new one is loaded from; NULL: none */
 	/* config_load()'s own; wrong: a key of it has been told of. */
 	unsigned seen_turn, seen_line;
 	bool wrong;

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "image.h"
 #include "log.h"
+#include "reason.h"
 
 /* How often a long start says how far it is. */
 #define TELL_SECONDS 2
@@ -176,7 +178,7 @@ int disk_try(const struct config_export *o, bool parent,
 {
 	if (o->clone && !parent)
 		tell_parent(o, errors);
-	else if (!o->clone && o->size == 0)
+	else if (!o->clone && !o->image && o->size == 0)
 		tell_size(o, errors);
 	else
 		return 0;
@@ -210,6 +212,104 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 	return error;
 }
 
+/* -------------------------------------------------------------------- images */
+
+/* What it is promised beside its quota, now that its size is known. */
+static int give_promises(struct ram_disk *disk, const struct config_export *o,
+			 uint64_t size, ram_progress *progress, void *arg,
+			 struct ram_why *why)
+{
+	int error = size == ram_disk_size(disk) ? 0
+						: ram_disk_resize(disk, size);
+
+	if (!error && o->size == 0 && (o->fixed || o->guarantee > 0))
+		error = ram_disk_promise(disk, o->fixed, o->quota, o->guarantee,
+					 progress, arg);
+	if (error == -ENOSPC)
+		return reason(why, error,
+			      "the pool has not got the memory that %s is to "
+			      "guarantee",
+			      o->image);
+	return error ? reason(why, error, "%s: cannot be loaded: %s", o->image,
+			      strerror(-error))
+		     : 0;
+}
+
+int disk_load(struct ram_pool *pool, struct ram_disk *disk,
+	      const struct config_export *o, ram_progress *progress, void *arg,
+	      struct ram_why *why)
+{
+	struct ram_thread *thread;
+	uint64_t size;
+	int error = ram_pool_join(pool, NULL, NULL, &thread);
+
+	if (error)
+		return reason(why, error, "no memory to load %s", o->image);
+	error = image_load(o->image, disk, thread, o->size, progress, arg,
+			   &size, why);
+	ram_pool_leave(thread);
+	return error ? error
+		     : give_promises(disk, o, o->size ? o->size : size,
+				     progress, arg, why);
+}
+
+static bool loading(void *arg, uint64_t done, uint64_t all)
+{
+	struct disk_taking *t = arg;
+	uint64_t now = seconds();
+
+	if (exports_stopping(t->exports))
+		return true;
+	if (t->watch && t->watch->progress(t->watch->arg, done, all))
+		return true;
+	if (now - t->told < TELL_SECONDS)
+		return false;
+	t->told = now;
+	log_info("export %s: %" PRIu64 " of %" PRIu64
+		 " MiB of its image are loaded",
+		 t->name, done >> 20, all >> 20);
+	return false;
+}
+
+/* Nobody finds it before all of it is there, a restart neither. */
+static int make_loaded(struct exports *exports, struct ram_pool *pool,
+		       const struct config_export *o, enum ram_state state,
+		       const struct disks_watch *watch, struct ram_disk **disk,
+		       struct config_errors *errors)
+{
+	struct disk_taking taken;
+	struct ram_disk_spec spec = {
+		.name = o->name,
+		.size = o->size ? o->size : 1,
+		.fixed = o->size && o->fixed,
+		.quota = o->quota,
+		.guarantee = o->size ? o->guarantee : 0,
+		.state = RAM_MAKING,
+		.progress = disk_taking,
+		.arg = &taken,
+	};
+	struct ram_why why;
+	int error;
+
+	disk_taking_begin(&taken, exports, o->name, watch);
+	error = ram_disk_create(pool, &spec, disk);
+	if (error) {
+		tell_failed(pool, o, error, errors);
+		return error;
+	}
+	error = disk_load(pool, *disk, o, loading, &taken, &why);
+	if (!error && state != RAM_MAKING)
+		error = ram_disk_state(*disk, state);
+	if (!error) {
+		log_info("export %s: loaded from %s", o->name, o->image);
+		return 0;
+	}
+	config_error(errors, "%s: export %s: %s", o->where, o->name, why.text);
+	ram_disk_delete(*disk);
+	ram_disk_put(*disk);
+	return error;
+}
+
 int disk_make(struct exports *exports, struct ram_pool *pool,
 	      const struct config_export *o, enum ram_state state,
 	      const struct disks_watch *watch, struct ram_disk **disk,
@@ -230,6 +330,9 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 
 	if (o->clone)
 		return make_clone(exports, pool, o, watch, &spec, disk, errors);
+	if (o->image)
+		return make_loaded(exports, pool, o, state, watch, disk,
+				   errors);
 	if (o->size == 0) {
 		tell_size(o, errors);
 		return -EINVAL;

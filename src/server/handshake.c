@@ -187,7 +187,9 @@ static void found_template(struct conn *c, const struct template_disk *t)
 		writes = false;
 	access_free(allow);
 	facts.flags = writes ? PROTO_FLAGS_WRITABLE : PROTO_FLAGS_READONLY;
-	if (facts.size == 0)
+	/* Of contexts it is of no meaning; of an image only reading tells. */
+	if (facts.size == 0 &&
+	    proto_handshake_lookup(c->handshake)->purpose == PROTO_FOR_INFO)
 		refuse(c, NBD_REP_ERR_POLICY,
 		       "how large it is going to be is not known");
 	else

@@ -212,7 +212,7 @@ static int take_exported(struct making *m, struct export *e,
 
 static bool takes_long(const struct template_disk *t)
 {
-	return t->o.fixed || t->o.guarantee > 0;
+	return t->o.fixed || t->o.guarantee > 0 || t->o.image;
 }
 
 static int make_new(struct making *m, struct making_answer *answer)

@@ -25,7 +25,7 @@ assert "already" in fails("exists", "create", name="a", keys=["size=1M"])
 assert "size=16G" in fails("usage", "create", name="x")
 for keys in (["size=0"], ["size=x"], ["size"], ["=1M"], ["size=1M", "size=2M"],
              ["sise=1M"], ["size=1M", "alloc=thick"], ["size=9E"], [""],
-             ["size=1M\nquota=1M"], ["image=/etc/passwd", "size=1M"]):
+             ["size=1M\nquota=1M"], ["save=/etc/passwd", "size=1M"]):
     if keys == ["size=1M", "size=2M"]:
         continue
     text = fails("usage", "create", name="x", keys=keys)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files as disks, and disks as files: the only header of this room that others
+ * see. A file is raw, byte for byte, and sparse where the disk has holes; or zstd's
+ * if its name ends in .zst. All functions block, outside every epoch; they print
+ * nothing. Failures are negative errno values, and why is one line for a person. */
+#ifndef NBDRAM_IMAGE_H
+#define NBDRAM_IMAGE_H
+
+#include "store.h"
+
+/* Fill a disk that is new, that nobody else sees yet and that holds nothing, from a
+ * file. It grows as it has to, to at most `most` bytes (0: to any size), and never
+ * shrinks; *size is how many bytes the file stands for. Blocks of zeroes stay holes.
+ * progress is told bytes of the file. After a failure the disk is of no use.
+ * -EFBIG      the file is larger than `most`
+ * -EINVAL     no regular file, empty, damaged, cut off, or changed meanwhile
+ * -ENOSPC     the pool has no memory, or the disk's quota allows no more
+ * -ECANCELED  progress said so
+ * -ENOMEM, and what the system calls gave */
+int image_load(const char *path, struct ram_disk *disk,
+	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
+	       void *arg, uint64_t *size, struct ram_why *why);
+
+/* Write a disk that does not change meanwhile to a file: beside it first, as
+ * path.tmp, and in its place when all of it is safe; whatever happens, path is the
+ * old file or the new one. A file that is replaced leaves its mode and owner to the
+ * new one; else only we may read it. progress is told bytes of data.
+ * -EBUSY      another save to this file is under way
+ * -EINVAL     a folder or a device is there
+ * -ENOSPC     the file system has no room
+ * -ECANCELED  progress said so
+ * -ENOMEM, and what the system calls gave */
+int image_save(struct ram_disk *disk, struct ram_thread *thread,
+	       const char *path, ram_progress *progress, void *arg,
+	       struct ram_why *why);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands for disks as files: save, load. The long part of each holds nobody up: it
+ * is done with a disk that nobody else sees. See commands.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "commands.h"
+#include "disk-make.h"
+#include "image.h"
+
+/* A disk for the time of the command, as no client and no other command can call
+ * one; no restart finds it again. */
+static void hidden_name(char name[40])
+{
+	static _Atomic uint64_t last;
+
+	snprintf(name, 40, "\001image-%" PRIu64, atomic_fetch_add(&last, 1));
+}
+
+/* The daemon's folder is not the caller's. */
+static char *file_name(struct call *call)
+{
+	char *file = call_name(call, "file");
+
+	if (!file || *file == '/')
+		return file;
+	call_fail(call, "usage",
+		  "%s: the whole path is wanted, with a / at its beginning",
+		  shown(file));
+	free(file);
+	return NULL;
+}
+
+static int fail(struct call *call, int error, const struct ram_why *why)
+{
+	const char *code = "failed";
+
+	switch (error) {
+	case -ENOSPC:
+		code = "no-space";
+		break;
+	case -EBUSY:
+		code = "in-use";
+		break;
+	case -ENOENT:
+		code = "not-found";
+		break;
+	case -ECANCELED:
+		code = "cancelled";
+		break;
+	}
+	return call_fail(call, code, "%s", why->text);
+}
+
+/* -------------------------------------------------------------------- save */
+
+struct saving {
+	struct call *call;
+	uint64_t refusals; /* of the pool, when it began */
+	bool full;
+};
+
+/* What a snapshot holds may be what a writer waits for, who comes first. */
+static bool saving(void *arg, uint64_t done, uint64_t all)
+{
+	struct saving *s = arg;
+	struct ram_usage usage;
+
+	call_progress(s->call, "MiB of data", done >> 20, all >> 20);
+	ram_pool_usage(s->call->server->pool, &usage);
+	s->full = usage.refusals != s->refusals;
+	return s->full || call_cancelled(s->call);
+}
+
+static int save(struct call *call, struct ram_disk *disk, const char *name,
+		const char *file)
+{
+	char hidden[40];
+	struct ram_disk_spec spec = {.name = hidden, .state = RAM_TEMPORARY};
+	struct saving s = {.call = call};
+	struct ram_disk *snapshot;
+	struct ram_usage usage;
+	struct ram_why why;
+	int error;
+
+	ram_pool_usage(call->server->pool, &usage);
+	s.refusals = usage.refusals;
+	hidden_name(hidden);
+	error = ram_disk_clone(disk, &spec, RAM_SNAPSHOT, &snapshot);
+	if (error)
+		return call_fail(call, error == -ENOSPC ? "no-space" : "failed",
+				 "%s: cannot be saved: %s", shown(name),
+				 error == -ENOSPC ? "the pool is full"
+						  : strerror(-error));
+	error = image_save(snapshot, call->ram, file, saving, &s, &why);
+	ram_disk_delete(snapshot);
+	ram_disk_put(snapshot);
+	if (error == -ECANCELED && s.full)
+		return call_fail(call, "no-space",
+				 "%s: was not saved: the pool has become full, "
+				 "and writers need what the save holds; try "
+				 "again when there is room",
+				 shown(name));
+	return error ? fail(call, error, &why) : 0;
+}
+
+int command_save(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *file = name ? file_name(call) : NULL;
+	struct ram_disk *disk;
+	int error;
+
+	if (!file || call_open_disk(call, name, &disk))
+		return -1;
+	error = save(call, disk, name, file);
+	ram_disk_put(disk);
+	return error;
+}
+
+/* -------------------------------------------------------------------- load */
+
+static bool loading(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of the file", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
+/* What the disk becomes, beside it. *o: what it is promised. */
+static int make_model(struct call *call, const struct ram_disk_info *info,
+		      const char *file, struct ram_disk **model)
+{
+	char hidden[40], where[300];
+	uint64_t said =
+		call_configured(call->server, info->name, where, sizeof(where));
+	struct ram_disk_spec spec = {
+		.name = hidden,
+		.size = info->size,
+		.quota = info->quota,
+		.state = RAM_TEMPORARY,
+	};
+	/* A size that the configuration says would be wrong else. */
+	struct config_export o = {
+		.image = (char *)file,
+		.size = said > 0 ? max_u64(said, info->size) : 0,
+	};
+	struct ram_why why;
+	int error;
+
+	hidden_name(hidden);
+	error = ram_disk_create(call->server->pool, &spec, model);
+	if (error) {
+		snprintf(why.text, sizeof(why.text), "%s: cannot be loaded: %s",
+			 shown(info->name), strerror(-error));
+		return fail(call, error, &why);
+	}
+	error = disk_load(call->server->pool, *model, &o, loading, call, &why);
+	/* Who is there was told a size: it does not get smaller. */
+	if (!error && ram_disk_size(*model) < info->size)
+		ram_disk_resize(*model, info->size);
+	if (!error)
+		return 0;
+	ram_disk_delete(*model);
+	ram_disk_put(*model);
+	return fail(call, error, &why);
+}
+
+/* Before something long is done for nothing. */
+static int look_for_writers(struct call *call, const struct ram_disk *disk,
+			    const char *name)
+{
+	unsigned n = exports_clients(&call->server->exports, disk, true);
+
+	if (n == 0 || control_truth(call->request.args, "force"))
+		return 0;
+	return call_fail(call, "in-use",
+			 "%s: %u clients have it open for writing; --force "
+			 "disconnects them first",
+			 shown(name), n);
+}
+
+static int exchange(struct call *call, struct ram_disk *disk, const char *name,
+		    struct ram_disk *model)
+{
+	struct export *e;
+	int error;
+
+	if (call_seclude(call, disk, name, true, &e))
+		return -1;
+	error = ram_disk_replace(disk, model);
+	call_let_in(call, name, e);
+	if (!error)
+		return 0;
+	return call_fail(call, error == -ENOSPC ? "no-space" : "failed",
+			 "%s: cannot be loaded: %s", shown(name),
+			 error == -ENOSPC ? "the pool has not got the memory "
+					    "that it is to be guaranteed"
+					  : strerror(-error));
+}
+
+static int load(struct call *call, struct ram_disk *disk, const char *name,
+		const char *file)
+{
+	struct ram_disk_info info;
+	struct ram_disk *model;
+	int error;
+
+	ram_disk_info(disk, NULL, 0, &info);
+	if (info.readonly)
+		return call_fail(call, "read-only",
+				 "%s: is a snapshot, which never changes",
+				 shown(name));
+	if (look_for_writers(call, disk, name) ||
+	    make_model(call, &info, file, &model))
+		return -1;
+	error = call_lock(call);
+	if (!error) {
+		error = exchange(call, disk, name, model);
+		call_unlock(call);
+	}
+	ram_disk_delete(model);
+	ram_disk_put(model);
+	return error;
+}
+
+int command_load(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *file = name ? file_name(call) : NULL;
+	struct ram_disk *disk;
+	int error;
+
+	if (!file || call_open_disk(call, name, &disk))
+		return -1;
+	error = load(call, disk, name, file);
+	ram_disk_put(disk);
+	return error;
+}
