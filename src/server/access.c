@@ -313,6 +313,30 @@ bool identity_owner(const struct identity *who, char *buf, size_t size)
 	return true;
 }
 
+int access_of_owner(const char *owner, char **rule)
+{
+	struct access_list *list = NULL;
+	char wrong[8];
+	int error;
+
+	if (strcmp(owner, OWNER_THIS_HOST) == 0)
+		owner = "127.0.0.0/8, ::1";
+	/* A name that is a pattern, or that had to be made harmless. */
+	else if (strpbrk(owner, "*,\\"))
+		return -EINVAL;
+	error = access_parse(owner, &list, wrong, sizeof(wrong));
+	/* "any", or with ro behind it. */
+	if (!error && list->count == 1 &&
+	    (list->rules[0].who == WHO_ANY ||
+	     list->rules[0].access != ACCESS_WRITE))
+		error = -EINVAL;
+	access_free(list);
+	if (error)
+		return error;
+	*rule = strdup(owner);
+	return *rule ? 0 : -ENOMEM;
+}
+
 /* ------------------------------------------------------------------ asking */
 
 /* Does text fit the pattern? * stands for any letters. */

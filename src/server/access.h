@@ -70,7 +70,12 @@ int access_fill(const char *rules, const char *text, char **filled);
  * comes back: its first name, or its user's number, or its address. False: it
  * does not fit. */
 #define IDENTITY_OWNER_MAX 600u
+#define OWNER_THIS_HOST "this host" /* of all that comes by loopback */
 bool identity_owner(const struct identity *who, char *buf, size_t size);
+
+/* The rule that lets such an owner in, and nobody else, to be freed. -EINVAL: none
+ * can say so. -ENOMEM. */
+int access_of_owner(const char *owner, char **rule);
 
 /* A list without rules. NULL: no memory. */
 struct access_list *access_nobody(void);

@@ -195,6 +195,20 @@ static bool has_key(struct call *call, const char *key)
 	return false;
 }
 
+/* A template's disk is for whom it was made, and so is a copy of it. */
+static int inherit_owner(struct call *call, const char *from, const char *owner,
+			 struct config_export *e)
+{
+	int error = access_of_owner(owner, &e->allow);
+
+	if (error == -EINVAL)
+		return call_fail(call, "usage",
+				 "%s: is %s's, and no rule can say that; say "
+				 "allow=...",
+				 shown(from), shown(owner));
+	return error ? call_no_memory(call) : 0;
+}
+
 /* A copy is for those whom what it is made of is for, unless keys say otherwise:
  * else it would show to all what only some may see. */
 static int inherit(struct call *call, struct ram_disk *source, const char *from,
@@ -205,14 +219,18 @@ static int inherit(struct call *call, struct ram_disk *source, const char *from,
 	struct config_export known;
 	const char *allow;
 	struct note note;
+	bool many;
 	int error = 0;
 
 	note_load(source, &note);
 	note_settings(&note, &known);
 	allow = x ? x->allow_text : known.allow;
+	many = x ? x->many_writers : known.many_writers;
 	if (!has_key(call, "writers"))
-		e->many_writers = x ? x->many_writers : known.many_writers;
-	if (!has_key(call, "allow") && !x && note.foreign) {
+		e->many_writers = many;
+	if (!has_key(call, "allow") && !note.foreign && *note.owner && !many)
+		error = inherit_owner(call, from, note.owner, e);
+	else if (!has_key(call, "allow") && !x && note.foreign) {
 		error = call_fail(call, "usage",
 				  "%s: is not exported, and who may open it is "
 				  "not known; say allow=...",

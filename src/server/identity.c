@@ -35,7 +35,7 @@ void identity_begin(struct identity *who, const struct address *address,
 		address_text(address, who->text, sizeof(who->text));
 	same = address_identity(address);
 	if (local || memcmp(&same, &nowhere, sizeof(same)) == 0)
-		who->host = "this host";
+		who->host = OWNER_THIS_HOST;
 	else
 		who->host = who->text;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config-keys.h"
 #include "log.h"
 #include "making.h"
 #include "note.h"
@@ -28,6 +29,54 @@ static struct export *again(struct server *s, struct ram_disk *disk,
 }
 
 /* ------------------------------------------------------------------ reload */
+
+static const struct config_export *find(const struct config *config,
+					const char *pattern)
+{
+	unsigned i;
+
+	for (i = 0; i < config->template_count; i++) {
+		if (strcmp(config->templates[i].name, pattern) == 0)
+			return &config->templates[i];
+	}
+	return NULL;
+}
+
+/* By what they say, in whichever order. */
+static bool say_the_same(const struct config_export *a,
+			 const struct config_export *b)
+{
+	unsigned i;
+
+	for (i = 0; i < a->text_count; i++) {
+		if (strcmp(config_text_get(b, a->texts[i].key),
+			   a->texts[i].value) != 0)
+			return false;
+	}
+	return a->text_count == b->text_count;
+}
+
+void makers_differences(const struct config *old, const struct config *now,
+			struct config_errors *lines)
+{
+	const struct config_export *t;
+	unsigned i;
+
+	for (i = 0; i < now->template_count; i++) {
+		t = find(old, now->templates[i].name);
+		if (!t)
+			config_error(lines, "template %s: is there now",
+				     now->templates[i].name);
+		else if (!say_the_same(t, &now->templates[i]))
+			config_error(lines, "template %s: is another now",
+				     t->name);
+	}
+	for (i = 0; i < old->template_count; i++) {
+		if (!find(now, old->templates[i].name))
+			config_error(lines, "template %s: is gone",
+				     old->templates[i].name);
+	}
+}
 
 /* Whether the clients of one would notice when it becomes the other. */
 static bool same(const struct export *a, const struct export *b)

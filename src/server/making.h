@@ -33,6 +33,10 @@ int makers_ask(struct makers *makers, struct conn *c, struct template_disk *t);
  * they say now, or not any more. What is different is a line in *lines. */
 void makers_reloaded(struct server *server, struct config_errors *lines);
 
+/* Which templates are there now, gone or others: a line in *lines for each. */
+void makers_differences(const struct config *old, const struct config *now,
+			struct config_errors *lines);
+
 /* At start: what templates have made in the life of the pool so far is exported
  * again. */
 void makers_restore(struct server *server);

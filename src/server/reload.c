@@ -335,6 +335,7 @@ static int change(struct change *c)
 		tell_exports(&before, &c->plan, lines);
 		disks_changes(&c->plan, lines);
 		disks_differences(&c->plan, s->pool, config, lines);
+		makers_differences(s->config, config, lines);
 		tell_limits(s->config, config, lines);
 		listeners_commit(s->listeners, tell_listener, lines);
 		exchange(s, config, lines);

@@ -92,6 +92,17 @@ assert ask("show", name="tmp-1")["disk"]["owner"] == "cert:17"
 ctl("delete", "tmp-1", "--force")
 assert who("18").go("tmp-1").size == MIB
 refused("ERR_UNKNOWN", who("17").go, "tmp-1")
+# A copy of what is somebody's is his, unless it is said otherwise.
+ctl("snapshot", "host-17", "snap")
+ctl("clone", "net-127.0.0.1", "here")
+ctl("clone", "host-17", "open", "allow=any")
+assert who("17").go("snap").read(0, 512) == b"a" * 512
+refused("ERR_UNKNOWN", who("18").go, "snap")
+assert who(None).go("here").size == MIB
+refused("ERR_TLS_REQD", Peer(uri).hello().go, "here")
+assert who("18").go("open").read(0, 512) == b"a" * 512
+assert who("odd").go("tmp-odd").size == MIB
+assert "say allow=" in fails("usage", "snapshot", name="tmp-odd")
 # writers = many: for all whom allow lets in.
 who("17").go("many-1").write(0, b"m" * 512)
 assert who("18").go("many-1").read(0, 512) == b"m" * 512

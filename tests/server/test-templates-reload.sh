@@ -39,7 +39,8 @@ client first
 # One goes, one changes, one comes.
 write_conf '[template a-*]' 'size = 2M' 'readonly = yes' 'max-connections = 2' \
 	'[template c-*]' 'size = 3M'
-reload_good '1 disks are exported otherwise now' \
+reload_good 'template a-\*: is another now' 'template b-\*: is gone' \
+	'template c-\*: is there now' '1 disks are exported otherwise now' \
 	'1 disks are no longer exported, as their templates are gone; they are kept'
 client second
 peer <<'END' || fail "after the first reload"
