@@ -199,9 +199,14 @@ static void found_template(struct conn *c, const struct template_disk *t)
 /* Have it made, and wait. Takes *t over. */
 static void have_made(struct conn *c, struct template_disk *t)
 {
-	if (makers_ask(c->worker->server->makers, c, t)) {
+	int error = makers_ask(c->worker->server->makers, c, t);
+
+	if (error) {
 		template_disk_free(t);
-		refuse(c, NBD_REP_ERR_POLICY, "no memory");
+		refuse(c, NBD_REP_ERR_POLICY,
+		       error == -EAGAIN ? "too many disks are being made just "
+					  "now; try again"
+					: "no memory");
 		return;
 	}
 	c->lookup_waits = true;

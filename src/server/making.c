@@ -37,7 +37,11 @@ struct makers {
 	struct jobs *jobs;
 	pthread_mutex_t lock;
 	struct making *list; /* under way; guarded by lock */
+	unsigned count;	     /* of them */
 };
+
+/* Under way at a time: who asks and goes leaves work behind, and may ask again. */
+#define MAKINGS_MOST 2000u
 
 /* ----------------------------------------------------------------- answers */
 
@@ -311,6 +315,7 @@ static void run(struct job *job, struct ram_thread *ram)
 	for (at = &makers->list; *at != m; at = &(*at)->next)
 		;
 	*at = m->next;
+	makers->count--;
 	waiters = m->waiters;
 	pthread_mutex_unlock(&makers->lock);
 	for (; waiters; waiters = next) {
@@ -340,21 +345,25 @@ static struct making *under_way(struct makers *makers,
 	return m;
 }
 
-int makers_ask(struct makers *makers, struct conn *c, struct template_disk *t)
+/* With the lock. False: too many are. */
+static bool add(struct makers *makers, struct making *m)
+{
+	if (makers->count >= MAKINGS_MOST)
+		return false;
+	m->next = makers->list;
+	makers->list = m;
+	makers->count++;
+	return true;
+}
+
+static struct making *making_new(struct makers *makers, struct conn *c,
+				 struct template_disk *t)
 {
 	const struct proto_lookup *l = proto_handshake_lookup(c->handshake);
-	struct waiter *waiter = calloc(1, sizeof(*waiter));
-	struct making *m = calloc(1, sizeof(*m)), *other;
+	struct making *m = calloc(1, sizeof(*m));
 
-	if (!waiter || !m) {
-		free(waiter);
-		free(m);
-		return -ENOMEM;
-	}
-	waiter->worker = c->worker;
-	waiter->conn_id = c->id;
-	waiter->errand.run = on_answer;
-	waiter->errand.arg = waiter;
+	if (!m)
+		return NULL;
 	m->makers = makers;
 	m->disk = *t;
 	memset(t, 0, sizeof(*t));
@@ -364,20 +373,39 @@ int makers_ask(struct makers *makers, struct conn *c, struct template_disk *t)
 	m->in_session = l->has_session;
 	if (l->has_session)
 		memcpy(m->session, l->session.uuid, sizeof(m->session));
-	pthread_mutex_lock(&makers->lock);
-	other = under_way(makers, m);
-	if (!other) {
-		m->next = makers->list;
-		makers->list = m;
+	return m;
+}
+
+int makers_ask(struct makers *makers, struct conn *c, struct template_disk *t)
+{
+	struct waiter *waiter = calloc(1, sizeof(*waiter));
+	struct making *m = waiter ? making_new(makers, c, t) : NULL, *at;
+
+	if (!m) {
+		free(waiter);
+		return -ENOMEM;
 	}
-	waiter->next = (other ? other : m)->waiters;
-	(other ? other : m)->waiters = waiter;
-	pthread_mutex_unlock(&makers->lock);
-	if (other)
-		making_free(m);
-	else
+	waiter->worker = c->worker;
+	waiter->conn_id = c->id;
+	waiter->errand.run = on_answer;
+	waiter->errand.arg = waiter;
+	pthread_mutex_lock(&makers->lock);
+	at = under_way(makers, m);
+	if (!at && add(makers, m))
+		at = m;
+	if (at) {
+		waiter->next = at->waiters;
+		at->waiters = waiter;
+	}
+	/* Before it can be looked for and be gone. */
+	if (at == m)
 		jobs_add(makers->jobs, &m->job);
-	return 0;
+	pthread_mutex_unlock(&makers->lock);
+	if (at != m)
+		making_free(m);
+	if (!at)
+		free(waiter);
+	return at ? 0 : -EAGAIN;
 }
 
 /* -------------------------------------------------------------- begin, end */

@@ -26,7 +26,8 @@ struct makers *makers_open(struct server *server);
 void makers_close(struct makers *makers);
 
 /* Have the disk made, and conn_made() called on the connection's worker if it is
- * still there then. Takes *t over unless the result is -ENOMEM. */
+ * still there then. Takes *t over unless the result is -ENOMEM; -EAGAIN: too many
+ * are being made. */
 int makers_ask(struct makers *makers, struct conn *c, struct template_disk *t);
 
 /* After a reload, with change_lock held: what templates have made is exported as

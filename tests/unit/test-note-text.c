@@ -45,6 +45,41 @@ static void round_trip(void **state)
 	assert_null(settings.name);
 }
 
+/* What templates say of a disk. */
+static void of_templates(void **state)
+{
+	static const char all[] =
+		"nbdram-note 1\nwriters=many\ntemplate=host-*\n"
+		"owner=cert:a, \\x0ab\n"
+		"session=00112233445566778899aabbccddeeff\n"
+		"unused-since=1790000000\nallow=any\n";
+	static const char wrong[] =
+		"nbdram-note 1\nallow=any\ntemplate=\nowner=\n"
+		"session=0011\nsession=00112233445566778899aabbccddeefg\n"
+		"unused-since=\nunused-since=-1\n"
+		"unused-since=1234567890123456789\n";
+	char text[RAM_NOTE_MAX];
+	struct note note;
+
+	(void)state;
+	read_text(all, &note);
+	assert_string_equal(note.template, "host-*");
+	assert_string_equal(note.owner, "cert:a, \\x0ab");
+	assert_true(note.in_session && note.session[15] == 0xff);
+	assert_true(note.unused_since == 1790000000);
+	write_text(&note, all);
+	read_text(wrong, &note);
+	assert_true(!*note.template && !*note.owner && !note.in_session);
+	assert_true(note.unused_since == 0);
+	write_text(&note, wrong);
+	/* Longer than any is: kept as it is, and nobody's. */
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "nbdram-note 1\nowner=", 20);
+	text[sizeof(text) - 1] = '\n';
+	note_read(text, sizeof(text), &note);
+	assert_true(!*note.owner && !note.foreign);
+}
+
 /* A later release may have written them; so may a mistake. */
 static void unknown_lines(void **state)
 {
@@ -140,9 +175,9 @@ static void any_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip), cmocka_unit_test(unknown_lines),
-		cmocka_unit_test(foreign),    cmocka_unit_test(full),
-		cmocka_unit_test(any_bytes),
+		cmocka_unit_test(round_trip),	 cmocka_unit_test(of_templates),
+		cmocka_unit_test(unknown_lines), cmocka_unit_test(foreign),
+		cmocka_unit_test(full),		 cmocka_unit_test(any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
