@@ -333,6 +333,14 @@ const char *proto_handshake_in_clear(struct proto_handshake *h)
 	return option;
 }
 
+bool proto_handshake_tls_missed(struct proto_handshake *h)
+{
+	if (!h->tls_missed || h->tls_told)
+		return false;
+	h->tls_told = true;
+	return true;
+}
+
 const char *proto_handshake_reason(const struct proto_handshake *h)
 {
 	return h->state == HANDSHAKE_HANGUP ? h->why : "";

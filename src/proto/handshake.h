@@ -45,6 +45,8 @@ struct proto_handshake {
 	size_t have;	      /* bytes in data */
 	const char *in_clear; /* an option that should have come by TLS */
 	bool clear_told;      /* ... was there already */
+	bool tls_missed;      /* it asked for TLS, and there is none */
+	bool tls_told;	      /* ... that was told already */
 	uint16_t infos;	      /* INFO, GO: bit n: NBD_INFO n was asked for */
 	uint32_t query_count; /* META: queries in data */
 	uint32_t query_at;    /* META: where in data the first one stands */

@@ -26,6 +26,7 @@ static void option_starttls(struct proto_handshake *h)
 	} else if (h->tls == PROTO_TLS_OFF) {
 		handshake_error(h, NBD_REP_ERR_POLICY,
 				"this server has no TLS for you");
+		h->tls_missed = true;
 	} else {
 		handshake_ack(h);
 		h->state = HANDSHAKE_STARTTLS;

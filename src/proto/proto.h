@@ -235,6 +235,10 @@ const char *proto_handshake_snapshot(const struct proto_handshake *h,
  * since the last call. */
 const char *proto_handshake_in_clear(struct proto_handshake *h);
 
+/* Whether the client has asked for TLS where there is none, for the log; true at
+ * most once for each handshake. */
+bool proto_handshake_tls_missed(struct proto_handshake *h);
+
 /* After HANGUP: why, for the log; a fixed text. */
 const char *proto_handshake_reason(const struct proto_handshake *h);
 

@@ -471,6 +471,18 @@ static bool note_in_clear(struct conn *c)
 	return true;
 }
 
+/* What such a client prints seldom says what is amiss. Some go on in clear, so this
+ * does not count as an export refused. */
+static void note_no_tls(struct conn *c)
+{
+	if (!proto_handshake_tls_missed(c->handshake))
+		return;
+	log_about(LOG_INFO, conn_about(c, ""),
+		  "%llu %s: STARTTLS by %s: refused: this server has no TLS "
+		  "(tls = off)",
+		  (unsigned long long)c->id, c->peer, c->identity.text);
+}
+
 int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 {
 	size_t part;
@@ -485,6 +497,7 @@ int handshake_use(struct conn *c, const uint8_t *buf, size_t n, size_t *used)
 
 		*used += part;
 		told = note_in_clear(c);
+		note_no_tls(c);
 		switch (event) {
 		case PROTO_MORE:
 			return 0;

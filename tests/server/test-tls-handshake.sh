@@ -167,15 +167,18 @@ grep -Eq '127.0.0.1:[0-9]+: refused: TLS: its handshake took too long' "$log" ||
 	fail "handshakes without an end are not told"
 stop_nbdramd
 
-# No TLS: nobody is sent there.
+# No TLS: nobody is sent there, and the log says once who asked for it.
 start_nbdramd --tcp -m 64M 4M
 {
 	cat "$tmp/common.py"
 	cat <<'END'
 p = Peer().hello()
 refused("ERR_POLICY", p.ask, OPT_STARTTLS)
+refused("ERR_POLICY", p.ask, OPT_STARTTLS)
 refused("ERR_UNKNOWN", p.ask_info, "none")
 p.go()
 END
 } | peer "$tls_client" || fail "without TLS"
 stop_nbdramd
+[ "$(grep -Ec '127.0.0.1:[0-9]+: STARTTLS by 127.0.0.1: refused: this server has no TLS .tls = off.' "$log")" = 1 ] ||
+	fail "who asked in vain for TLS is not told once: $(cat "$log")"
