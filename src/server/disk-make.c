@@ -27,6 +27,7 @@ void disk_taking_begin(struct disk_taking *t, struct exports *exports,
 {
 	t->exports = exports;
 	t->name = name;
+	t->what = "of its memory are there";
 	t->watch = watch;
 	t->began = t->told = seconds();
 }
@@ -43,9 +44,8 @@ bool disk_taking(void *arg, uint64_t done, uint64_t all)
 	if (now - t->told < TELL_SECONDS)
 		return false;
 	t->told = now;
-	log_info("export %s: %" PRIu64 " of %" PRIu64
-		 " MiB of its memory are there",
-		 t->name, done >> 20, all >> 20);
+	log_info("export %s: %" PRIu64 " of %" PRIu64 " MiB %s", t->name,
+		 done >> 20, all >> 20, t->what);
 	return false;
 }
 
@@ -253,24 +253,6 @@ int disk_load(struct ram_pool *pool, struct ram_disk *disk,
 				     progress, arg, why);
 }
 
-static bool loading(void *arg, uint64_t done, uint64_t all)
-{
-	struct disk_taking *t = arg;
-	uint64_t now = seconds();
-
-	if (exports_stopping(t->exports))
-		return true;
-	if (t->watch && t->watch->progress(t->watch->arg, done, all))
-		return true;
-	if (now - t->told < TELL_SECONDS)
-		return false;
-	t->told = now;
-	log_info("export %s: %" PRIu64 " of %" PRIu64
-		 " MiB of its image are loaded",
-		 t->name, done >> 20, all >> 20);
-	return false;
-}
-
 /* Nobody finds it before all of it is there, a restart neither. */
 static int make_loaded(struct exports *exports, struct ram_pool *pool,
 		       const struct config_export *o, enum ram_state state,
@@ -297,7 +279,8 @@ static int make_loaded(struct exports *exports, struct ram_pool *pool,
 		tell_failed(pool, o, error, errors);
 		return error;
 	}
-	error = disk_load(pool, *disk, o, loading, &taken, &why);
+	taken.what = "of its image are loaded";
+	error = disk_load(pool, *disk, o, disk_taking, &taken, &why);
 	if (!error && state != RAM_MAKING)
 		error = ram_disk_state(*disk, state);
 	if (!error) {

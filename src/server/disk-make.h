@@ -14,10 +14,12 @@ struct disks_watch {
 	void *arg;
 };
 
-/* Memory is being taken for a disk that is guaranteed some. */
+/* Memory is being taken for a disk that is guaranteed some, or an image is being
+ * loaded into it. */
 struct disk_taking {
 	struct exports *exports;
 	const char *name;
+	const char *what; /* "N of M MiB ..." of it; begin says of memory */
 	const struct disks_watch *watch; /* NULL: nobody but the log */
 	uint64_t began, told;		 /* seconds */
 };
