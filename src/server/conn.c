@@ -126,6 +126,15 @@ static_assert((int)CONFIG_TLS_OFF == PROTO_TLS_OFF &&
 		      (int)CONFIG_TLS_REQUIRE == PROTO_TLS_REQUIRE,
 	      "the words of the configuration are the codec's");
 
+/* Before the client can see that it is closed: it may come back at once, and its
+ * place must be free then. */
+static void leave_server(struct worker *w, const struct address *address)
+{
+	addresses_leave(&w->server->addresses, address);
+	atomic_fetch_sub(&w->server->connections, 1);
+	atomic_fetch_sub(&w->load, 1);
+}
+
 void conn_new(struct worker *w, struct arrival *a)
 {
 	struct conn *c;
@@ -170,10 +179,8 @@ void conn_new(struct worker *w, struct arrival *a)
 	on_readable(-1, 0, c);
 	return;
 fail:
+	leave_server(w, &a->address);
 	close(a->fd);
-	addresses_leave(&w->server->addresses, &a->address);
-	atomic_fetch_sub(&w->server->connections, 1);
-	atomic_fetch_sub(&w->load, 1);
 	if (c) {
 		free(c->peer);
 		proto_handshake_free(c->handshake);
@@ -207,18 +214,15 @@ void conn_close(struct conn *c, const char *why)
 	if (c->writing)
 		event_del(&c->writable);
 	outq_drop(&c->out, &w->outs);
-	/* Before the client can see that it is closed: it may come back at
-	 * once, and its place must be free then. */
+	/* Before it can be seen, as for leave_server(). */
 	handshake_leave_export(c);
 	export_put(&w->server->exports, c->listed);
 	bitmaps_drop(c);
 	if (c->in_session)
 		sessions_leave(&w->server->sessions, &c->session);
+	leave_server(w, &c->address);
 	io_close(&c->io);
 	TAILQ_REMOVE(&w->conns, c, link);
-	addresses_leave(&w->server->addresses, &c->address);
-	atomic_fetch_sub(&w->server->connections, 1);
-	atomic_fetch_sub(&w->load, 1);
 	identity_end(&c->identity);
 	free(c->real_name);
 	free(c->peer);

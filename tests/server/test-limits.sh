@@ -60,3 +60,13 @@ assert open_from("127.0.0.1") is None
 mine.pop().close()
 assert eventually(5, lambda: open_from("127.0.0.1"))
 END
+stop_nbdramd
+
+# Whoever has seen the end of its connection may come back at once.
+start_nbdramd --tcp -m 64M -o max-connections=1 -o max-per-address=1 1M
+peer "$(scaled 2000 300)" <<'END' || fail "coming back at once"
+for round in range(int(args[0])):
+    p = Peer.open()
+    p.disc()
+    p.closed()
+END
