@@ -68,8 +68,13 @@ static int open_tmp(struct target *t, struct ram_why *why)
 			     O_NOCTTY,
 		     0600);
 	if (t->fd < 0)
-		return image_fail(why, -errno, t->tmp, "cannot be made: %s",
-				  strerror(errno));
+		return image_fail(why, -errno, t->tmp, "cannot be made: %s%s",
+				  strerror(errno),
+				  errno == EROFS ? " (for a service: "
+						   "ReadWritePaths= of its "
+						   "unit says where it may "
+						   "write)"
+						 : "");
 	if (fstat(t->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
 		return image_fail(why, -EINVAL, t->tmp,
 				  "is in the way, and not what a save has "

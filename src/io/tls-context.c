@@ -278,7 +278,9 @@ int io_tls_load(const struct io_tls_config *config, struct io_tls **result,
 	}
 	atomic_init(&tls->refs, 1);
 	if (stat(config->dir, &st) < 0)
-		tls_fault(&f, NULL, "cannot be opened: %s", strerror(errno));
+		tls_fault(&f, NULL, "cannot be opened: %s%s", strerror(errno),
+			  errno == ENOENT ? " (nbdramctl tls-init makes one)"
+					  : "");
 	else if (!S_ISDIR(st.st_mode))
 		tls_fault(&f, NULL, "is no folder");
 	else

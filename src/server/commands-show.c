@@ -267,13 +267,40 @@ static bool is_plain(const char *name)
 	return !strchr(" \t\"", name[0]) && !strchr(" \t", name[len - 1]);
 }
 
+/* Why no file can make a disk as it is; NULL: one can. */
+static const char *unwritten(const struct ram_disk_info *info,
+			     const struct note *note)
+{
+	if (note->foreign || strcmp(note->allow, NOTE_NOBODY) == 0)
+		return "who may open it is not known";
+	if (*note->template)
+		return "made by a template, for the client that opened it";
+	return info->readonly ? "a snapshot, which no file can make" : NULL;
+}
+
+/* Whether a section of a file makes the disk of that name, so that another one may
+ * be a clone of it. */
+static bool is_written(struct server *s, const char *name)
+{
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	struct note note;
+
+	if (!is_plain(name) || ram_disk_open(s->pool, name, &disk))
+		return false;
+	ram_disk_info(disk, NULL, 0, &info);
+	ram_disk_put(disk);
+	note_read(info.note, info.note_len, &note);
+	return !unwritten(&info, &note);
+}
+
 /* What a section would have to say for the disk to be as it is, or, when the
- * pool is gone, as it was made; a comment where
- * that would not be true, or not be safe. */
-static char *section_of(const struct family *family,
+ * pool is gone, as it was made; a comment where that would not be true, or not be
+ * safe. */
+static char *section_of(struct server *s, const struct family *family,
 			const struct ram_disk_info *info)
 {
-	const char *parent = family_name(family, info->parent);
+	const char *parent = family_name(family, info->parent), *why;
 	struct note note;
 	struct config_export e;
 	char *text;
@@ -281,7 +308,7 @@ static char *section_of(const struct family *family,
 	note_read(info->note, info->note_len, &note);
 	note_settings(&note, &e);
 	e.name = (char *)info->name;
-	if (parent && is_plain(parent))
+	if (parent && is_written(s, parent))
 		e.clone = (char *)parent;
 	/* A snapshot has the size that it has. */
 	e.size = info->readonly ? 0 : info->size;
@@ -291,15 +318,8 @@ static char *section_of(const struct family *family,
 	e.guarantee = info->fixed ? 0 : info->guarantee;
 	e.readonly = e.readonly || info->readonly;
 	text = config_write_export(&e);
-	if (note.foreign || strcmp(note.allow, NOTE_NOBODY) == 0)
-		return commented(text, "who may open it is not known");
-	if (*note.template)
-		return commented(text,
-				 "made by a template, for the client that "
-				 "opened it");
-	return info->readonly ? commented(text, "a snapshot, which no file can "
-						"make")
-			      : text;
+	why = unwritten(info, &note);
+	return why ? commented(text, why) : text;
 }
 
 /* The section of a disk, which the caller frees. -ENOMEM; 0 and NULL: its name
@@ -310,7 +330,7 @@ static int section(struct server *s, const struct family *family,
 	int error = configured_section(s, info, text);
 
 	if (!error && !*text)
-		*text = section_of(family, info);
+		*text = section_of(s, family, info);
 	return error;
 }
 

@@ -27,26 +27,29 @@ static void on_fault(void *arg, bool warning, const char *text)
 		config_error(arg, "tls: %s", text);
 }
 
+static void warn_name(const struct config_export *e)
+{
+	struct access_list *list;
+	char wrong[200];
+
+	if (!e->allow || access_parse(e->allow, &list, wrong, sizeof(wrong)))
+		return;
+	if (access_by_name(list))
+		log_warning("%s: allow: without TLS nobody has a name: "
+			    "cert: and psk: let nobody in while tls = off",
+			    e->where);
+	access_free(list);
+}
+
 /* A rule by name is about nobody then, which is easily overlooked. */
 static void warn_names(const struct config *config)
 {
-	const struct config_export *e;
-	struct access_list *list;
-	char wrong[200];
 	unsigned i;
 
-	for (i = 0; i < config->export_count; i++) {
-		e = &config->exports[i];
-		if (!e->allow ||
-		    access_parse(e->allow, &list, wrong, sizeof(wrong)))
-			continue;
-		if (access_by_name(list))
-			log_warning("%s: allow: without TLS nobody has a name: "
-				    "cert: and psk: let nobody in while tls = "
-				    "off",
-				    e->where);
-		access_free(list);
-	}
+	for (i = 0; i < config->export_count; i++)
+		warn_name(&config->exports[i]);
+	for (i = 0; i < config->template_count; i++)
+		warn_name(&config->templates[i]);
 }
 
 int secure_load(const struct config *config, struct io_tls **tls,
