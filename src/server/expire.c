@@ -42,16 +42,19 @@ struct found {
 static enum change look_at(const struct export *e, uint64_t now)
 {
 	struct export_use *use = e->use;
+	/* Some come and go between two looks. */
+	bool came = use->entered != use->seen;
 
 	if (!e->template || e->expire_msec == 0)
 		return CHANGE_NONE;
+	use->seen = use->entered;
 	if (atomic_load(&use->connections) > 0) {
 		if (use->unused_since == 0)
 			return CHANGE_NONE;
 		use->unused_since = 0;
 		return CHANGE_USED;
 	}
-	if (use->unused_since == 0) {
+	if (use->unused_since == 0 || came) {
 		use->unused_since = now;
 		return CHANGE_UNUSED;
 	}

@@ -35,6 +35,7 @@ struct export_use {
 	/* Since when nobody has had it open, in msec of now_msec(), as far as
 	 * has been seen: expire.c's. 0: somebody has. Guarded by exports.lock. */
 	uint64_t unused_since;
+	uint64_t seen; /* of `entered`, when expire.c looked last; likewise */
 };
 
 /* A client that wants in. */

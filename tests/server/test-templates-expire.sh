@@ -14,6 +14,9 @@ path = $pool
 [template short-*]
 size = 8M
 expire = 1s
+[template brief-*]
+size = 1M
+expire = 3s
 [template long-*]
 size = 1M
 expire = 1h
@@ -41,6 +44,25 @@ p = Peer.open(name="short-0")
 assert p.read(0, 4096) == bytes(4096)
 p.write(0, b"again" * 100)
 assert Peer.open(name="short-used").read(0, 4096) == b"u" * 4096
+END
+# Brief visits, which nobody sees who only looks now and then, count too.
+peer <<'END' || fail "brief visits"
+p = Peer.open(name="brief-1")
+p.write(0, b"b" * 4096)
+p.close()
+last = time.monotonic()
+until = last + 6
+while last < until:
+    time.sleep(0.2)
+    p = Peer.open(name="brief-1")
+    data = p.read(0, 4096)
+    p.close()
+    now = time.monotonic()
+    if now - last > 2:
+        break # too slow to tell
+    last = now
+    assert data == b"b" * 4096
+assert eventually(60, lambda: "brief-1" not in disks())
 END
 grep -q 'disk short-2: deleted: nobody has used it for 1 s' "$log" ||
 	fail "the log does not say what was deleted"
