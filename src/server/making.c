@@ -160,11 +160,49 @@ static int publish(struct making *m, struct ram_disk *disk, bool is_new,
 	return error;
 }
 
+static bool of_session(const struct making *m, const struct note *note)
+{
+	return m->in_session && note->in_session &&
+	       memcmp(m->session, note->session, sizeof(note->session)) == 0;
+}
+
+static int fail_fresh(struct making_answer *answer, int error,
+		      const struct ram_why *why)
+{
+	if (error == -ETXTBSY)
+		return fail(answer, error, NBD_REP_ERR_POLICY,
+			    "another session has the disk open "
+			    "(fresh = always)");
+	fail(answer, error, NBD_REP_ERR_POLICY,
+	     "it cannot be made anew now; the server's log says why");
+	answer->why = *why;
+	return error;
+}
+
+/* One that is not in the list, so nobody comes in; but some who came before may
+ * still have it open. */
+static int adopt_fresh(struct making *m, struct ram_disk *disk,
+		       const struct note *note, struct making_answer *answer)
+{
+	struct server *s = m->makers->server;
+	unsigned clients = exports_clients(&s->exports, disk, false);
+	struct ram_why why;
+	int error = -ETXTBSY;
+
+	if (!m->disk.fresh || of_session(m, note) ||
+	    (clients > 0 && !m->in_session && !note->in_session))
+		return 0;
+	if (clients == 0)
+		error = renew_disk(s, disk, &m->disk.o, &why);
+	return error ? fail_fresh(answer, error, &why) : 0;
+}
+
 /* One that was kept when its template was not there, or another one. */
 static int adopt(struct making *m, struct ram_disk *disk,
 		 struct making_answer *answer)
 {
 	struct note note;
+	int error;
 
 	note_load(disk, &note);
 	if (note.foreign || !*note.template ||
@@ -174,7 +212,11 @@ static int adopt(struct making *m, struct ram_disk *disk,
 				   "a disk of this name is there, which no "
 				   "template has made for this client");
 	}
-	return publish(m, disk, false, answer);
+	error = adopt_fresh(m, disk, &note, answer);
+	if (!error)
+		return publish(m, disk, false, answer);
+	ram_disk_put(disk);
+	return error;
 }
 
 /* Whether it is the client's, and new if it has to be. */
@@ -182,15 +224,14 @@ static int take_exported(struct making *m, struct export *e,
 			 struct making_answer *answer)
 {
 	struct note note;
-	struct ram_why why;
+	struct ram_why why = {"which session it is for cannot be noted"};
 	int error;
 
 	/* What the client may do with it is looked at when it enters. */
 	if (!e->fresh || !e->owner || strcmp(e->owner, m->disk.owner) != 0)
 		return 0;
 	note_load(e->disk, &note);
-	if (m->in_session && note.in_session &&
-	    memcmp(m->session, note.session, sizeof(note.session)) == 0)
+	if (of_session(m, &note))
 		return 0;
 	if (export_connections(e) > 0 && !m->in_session && !note.in_session)
 		return 0;
@@ -201,15 +242,8 @@ static int take_exported(struct making *m, struct export *e,
 	if (error == -EBUSY && !m->in_session && !note.in_session)
 		return 0;
 	if (error == -EBUSY)
-		return fail(answer, error, NBD_REP_ERR_POLICY,
-			    "another session has the disk open "
-			    "(fresh = always)");
-	if (error) {
-		fail(answer, error, NBD_REP_ERR_POLICY,
-		     "it cannot be made anew now; the server's log says why");
-		answer->why = why;
-	}
-	return error;
+		error = -ETXTBSY;
+	return error ? fail_fresh(answer, error, &why) : 0;
 }
 
 /* ------------------------------------------------------------------ making */

@@ -93,6 +93,9 @@ int renew_unused(struct server *server, struct export *e,
 	if (error)
 		return error;
 	error = renew_disk(server, e->disk, o, why);
+	/* Of a disk that nobody has open, -EBUSY would say that somebody has. */
+	if (error == -EBUSY)
+		error = -EFBIG;
 	/* It was in the list, where there is room for it still. */
 	atomic_fetch_add(&e->refs, 1);
 	if (exports_restore(exports, e))

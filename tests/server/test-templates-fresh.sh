@@ -17,6 +17,10 @@ size = 1M
 clone = golden
 size = 2M
 fresh = always
+[template small-*]
+clone = golden
+size = 1M
+fresh = always
 [template empty-*]
 size = 1M
 fresh = always
@@ -99,4 +103,40 @@ bye(c)
 END
 } >"$tmp/program.py"
 peer <"$tmp/program.py" || fail "fresh after kill -9"
+# The template is gone for a while: not one disk for two sessions, nor what one has
+# left for another.
+sed '/^.template/,$d' "$conf" >"$conf.without"
+cp "$conf" "$conf.with"
+{
+	cat "$tmp/helpers.py" - <<'END'
+import shutil
+def reload_as(which):
+    shutil.copy("%s.%s" % (args[0], which), args[0])
+    ask("reload")
+a = session("host-3", 17, 1)
+a.write(0, b"s7" * 2048)
+reload_as("without")
+reload_as("with")
+assert "another session" in refused("ERR_POLICY", session, "host-3", 18, 1).text
+b = session("host-3", 17, 1)
+assert a.read(0, 4096) == b.read(0, 4096) == b"s7" * 2048
+bye(a, b)
+reload_as("without")
+reload_as("with")
+a = session("host-3", 18, 1)
+assert a.read(0, 4096) == b"g2" * 2048
+bye(a)
+# More than there is room for: not what was there before instead.
+a = Peer.open(name="small-1")
+a.write(0, b"s1" * 2048)
+bye(a)
+ask("resize", name="golden", size="2M")
+Peer.open(name="golden").write(MIB, b"h" * 4096)
+for which in (lambda: Peer.open(name="small-1"), lambda: session("small-1", 5, 1)):
+    assert "cannot be made anew" in refused("ERR_POLICY", which).text
+END
+} >"$tmp/program.py"
+peer "$conf" <"$tmp/program.py" || fail "fresh, and what is not there any more"
+grep -q 'small-1: cannot be made anew: what it is made of has data behind its size' \
+	"$log" || fail "the log does not say why"
 stop_nbdramd
