@@ -26,6 +26,7 @@ struct making {
 	struct job job; /* the first */
 	struct making *next;
 	struct makers *makers;
+	/* Changed by its thread, with makers.lock held, which others read it by. */
 	struct template_disk disk;
 	bool in_session;
 	uint8_t session[16];
@@ -92,6 +93,34 @@ static int fail_others(struct making_answer *answer, const char *why)
 }
 
 /* ------------------------------------------------------- with change_lock */
+
+/* What its template says now: there may have been a reload since it was asked for. */
+static int look_again(struct making *m, struct making_answer *answer)
+{
+	struct server *s = m->makers->server;
+	struct template_disk now, *t = &m->disk;
+	int error;
+
+	pthread_mutex_lock(&s->config_lock);
+	error = template_again(s->config, t->pattern, t->o.name, &now);
+	pthread_mutex_unlock(&s->config_lock);
+	if (error == -ENOENT)
+		return fail_others(answer, "its template is gone");
+	if (error == -EINVAL)
+		return fail_others(answer, "its template takes it no longer");
+	if (error)
+		return no_memory(answer);
+	if (now.size_in_name && t->size_in_name)
+		now.o.size = t->o.size;
+	/* Who asks looks at names and owners. */
+	pthread_mutex_lock(&m->makers->lock);
+	now.owner = t->owner;
+	t->owner = NULL;
+	template_disk_free(t);
+	*t = now;
+	pthread_mutex_unlock(&m->makers->lock);
+	return 0;
+}
 
 static int ceilings(struct making *m, struct making_answer *answer)
 {
@@ -258,6 +287,7 @@ static int make_new(struct making *m, struct making_answer *answer)
 	struct server *s = m->makers->server;
 	struct config_errors errors = {0};
 	const struct template_disk *t = &m->disk;
+	bool is_long = takes_long(t);
 	struct ram_disk *disk;
 	int error;
 
@@ -270,11 +300,11 @@ static int make_new(struct making *m, struct making_answer *answer)
 		return error;
 	/* Nobody sees it before it is published, so others need not wait while
 	 * it gets what is to be in it. */
-	if (takes_long(t))
+	if (is_long)
 		pthread_mutex_unlock(&s->change_lock);
 	error = disk_make(&s->exports, s->pool, &t->o, RAM_MAKING, NULL, &disk,
 			  &errors);
-	if (takes_long(t))
+	if (is_long)
 		pthread_mutex_lock(&s->change_lock);
 	if (error == -EEXIST) {
 		config_errors_free(&errors);
@@ -283,7 +313,9 @@ static int make_new(struct making *m, struct making_answer *answer)
 	if (error)
 		return fail_made(answer, error, &errors);
 	config_errors_free(&errors);
-	error = ceilings(m, answer);
+	error = is_long ? look_again(m, answer) : 0;
+	if (!error)
+		error = ceilings(m, answer);
 	if (!error)
 		return publish(m, disk, true, answer);
 	ram_disk_delete(disk);
@@ -298,16 +330,17 @@ static int make(struct making *m, struct making_answer *answer)
 	struct export *e;
 	int error;
 
-	if (atomic_load(&m->job.cancelled))
+	if (job_cancelled(&m->job))
 		return fail(answer, -ECANCELED, NBD_REP_ERR_SHUTDOWN,
 			    "the server stops");
 	pthread_mutex_lock(&s->change_lock);
 	e = exports_get(&s->exports, m->disk.o.name);
-	if (e)
+	error = e && !e->fresh ? 0 : look_again(m, answer);
+	if (!error && e)
 		error = take_exported(m, e, answer);
-	else if (ram_disk_open(s->pool, m->disk.o.name, &disk) == 0)
+	else if (!error && ram_disk_open(s->pool, m->disk.o.name, &disk) == 0)
 		error = adopt(m, disk, answer);
-	else
+	else if (!error)
 		error = make_new(m, answer);
 	export_put(&s->exports, e);
 	pthread_mutex_unlock(&s->change_lock);

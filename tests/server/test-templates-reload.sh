@@ -72,4 +72,27 @@ assert disks()["b-1"]["template"] == "b-*"
 END
 exec {go}>&-
 wait "$client" || fail "the client failed"
+# What is being made meanwhile becomes what the template says then. Long to load, and
+# nothing in it:
+write_conf '[export large]' 'size = 3G'
+reload_good 'export large: is exported now'
+"$nbdramctl" -s "$control" save large "$tmp/large.zst" || fail "save"
+write_conf '[template l-*]' "image = $tmp/large.zst"
+reload_good 'template l-\*: is there now'
+peer "$conf" <<'END' || fail "a reload while a disk is made"
+import threading
+def go():
+    try:
+        Peer.open(name="l-1")
+    except Refused as e:
+        assert e.name == "ERR_UNKNOWN", e
+began = threading.Thread(target=go)
+began.start()
+time.sleep(0.1)
+with open(args[0], "a") as f:
+    f.write("allow = uid:4000000000\n")
+ask("reload")
+began.join()
+refused("ERR_UNKNOWN", Peer().hello().go, "l-1")
+END
 stop_nbdramd
