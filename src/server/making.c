@@ -287,7 +287,6 @@ static int make_new(struct making *m, struct making_answer *answer)
 	struct server *s = m->makers->server;
 	struct config_errors errors = {0};
 	const struct template_disk *t = &m->disk;
-	bool is_long = takes_long(t);
 	struct ram_disk *disk;
 	int error;
 
@@ -299,13 +298,12 @@ static int make_new(struct making *m, struct making_answer *answer)
 	if (error)
 		return error;
 	/* Nobody sees it before it is published, so others need not wait while
-	 * it gets what is to be in it. */
-	if (is_long)
-		pthread_mutex_unlock(&s->change_lock);
+	 * it gets what is to be in it, or waits for memory itself: what expires
+	 * may be what it waits for. */
+	pthread_mutex_unlock(&s->change_lock);
 	error = disk_make(&s->exports, s->pool, &t->o, RAM_MAKING, NULL, &disk,
 			  &errors);
-	if (is_long)
-		pthread_mutex_lock(&s->change_lock);
+	pthread_mutex_lock(&s->change_lock);
 	if (error == -EEXIST) {
 		config_errors_free(&errors);
 		return fail_others(answer, "a disk of this name is being made");
@@ -313,7 +311,7 @@ static int make_new(struct making *m, struct making_answer *answer)
 	if (error)
 		return fail_made(answer, error, &errors);
 	config_errors_free(&errors);
-	error = is_long ? look_again(m, answer) : 0;
+	error = look_again(m, answer);
 	if (!error)
 		error = ceilings(m, answer);
 	if (!error)
