@@ -150,6 +150,16 @@ static void work_on_disks(void *arg)
 					       &start->errors);
 }
 
+/* All that the pool has besides; that may be very many. */
+static void work_on_kept(void *arg)
+{
+	struct start *start = arg;
+	struct server *s = start->server;
+
+	disks_restore(&s->exports, s->pool);
+	makers_restore(s);
+}
+
 /* Clients would wonder. */
 static void warn_nothing(struct server *s)
 {
@@ -190,8 +200,7 @@ static int open_exports(struct start *start)
 		log_text(LOG_WARNING, errors->lines[i]);
 	config_errors_free(errors);
 	disks_keep(&s->exports, plan);
-	disks_restore(&s->exports, s->pool);
-	makers_restore(s);
+	aside_run(work_on_kept, start, look_for_stop, start);
 	warn_nothing(s);
 	return 0;
 }
