@@ -10,6 +10,7 @@
 #include "bitmaps.h"
 #include "log.h"
 #include "making.h"
+#include "note.h"
 #include "stream.h"
 #include "takeover.h"
 
@@ -229,6 +230,23 @@ static void refuse_template(struct conn *c, int error, const char *why)
 		refuse_because(c, NBD_REP_ERR_POLICY, why ? why : hidden, why);
 }
 
+/* A disk that is new for each session may have become another's since it was made
+ * for this one. It stays whose it is as long as somebody has it open. */
+static bool is_of_another_session(const struct conn *c, const struct export *e)
+{
+	char owner[IDENTITY_OWNER_MAX];
+	struct note note;
+
+	if (!e->fresh || !e->owner ||
+	    !identity_owner(&c->identity, owner, sizeof(owner)) ||
+	    strcmp(owner, e->owner) != 0)
+		return false;
+	note_load(e->disk, &note);
+	return note.in_session != c->in_session ||
+	       (c->in_session && memcmp(note.session, c->session.uuid,
+					sizeof(note.session)) != 0);
+}
+
 /* The last step: it is counted as one that has the export open. */
 static void take_place(struct conn *c)
 {
@@ -248,6 +266,12 @@ static void take_place(struct conn *c)
 	handshake_leave_export(c);
 	c->lookup_waits = false;
 	c->export = e;
+	c->entered = !error;
+	c->writes = writes;
+	if (!error && is_of_another_session(c, e)) {
+		handshake_leave_export(c);
+		error = -ENOENT;
+	}
 	if (error == -ENOENT) {
 		leave_session(c);
 		make_again(c);
@@ -257,8 +281,6 @@ static void take_place(struct conn *c)
 		c->wants_place = c->lookup_waits = true;
 		worker_need_tick(c->worker);
 	} else {
-		c->entered = true;
-		c->writes = writes;
 		found(c, c->export, writes);
 	}
 }

@@ -57,6 +57,26 @@ for name, first in (("host-1", b"g1" * 2048), ("empty-1", bytes(4096))):
     assert d.read(0, 4096) == first, name
     assert gen(name) > before
     bye(d)
+# Two sessions at once, one of which comes back: one gets in.
+import threading
+def one(peers, which, epoch):
+    try:
+        peers.append((which, session("host-7", which, epoch)))
+    except (Refused, Closed, WireError):
+        pass
+for i in range(100):
+    old = [session("host-7", 2 * i + 100, 1) for _ in range(3)]
+    new = []
+    threads = [threading.Thread(target=one, args=(new, 2 * i + 100 + k, 2 - k))
+               for k in (0, 1, 1, 1, 1)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len({which for which, _ in new}) <= 1, (i, new)
+    for p in old + [p for _, p in new]:
+        p.s.close()
+    assert eventually(30, lambda: ask("show", name="host-7")["disk"]["clients"] == 0)
 # INFO makes nothing anew.
 a = Peer.open(name="host-1")
 a.write(0, b"i" * 4096)
