@@ -93,7 +93,8 @@ void conns_share(struct worker *w)
 	share(c, bytes);
 }
 
-/* Too many have begun and not finished: the oldest of this worker gives way. */
+/* Too many have begun and not finished: the oldest of this worker gives way, of
+ * those that do not wait for us. */
 static void make_room(struct worker *w)
 {
 	struct conn *c;
@@ -103,7 +104,7 @@ static void make_room(struct worker *w)
 		return;
 	TAILQ_FOREACH(c, &w->conns, link)
 	{
-		if (c->handshake) {
+		if (c->handshake && !c->lookup_waits) {
 			conn_close(c, "too many handshakes are unfinished");
 			return;
 		}

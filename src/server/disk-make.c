@@ -270,7 +270,7 @@ static int make_loaded(struct exports *exports, struct ram_pool *pool,
 		.progress = disk_taking,
 		.arg = &taken,
 	};
-	struct ram_why why;
+	struct ram_why why = {"it cannot be kept in the pool"};
 	int error;
 
 	disk_taking_begin(&taken, exports, o->name, watch);

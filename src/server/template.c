@@ -189,6 +189,24 @@ static size_t split(const char *name, uint64_t *size)
 	return at - name;
 }
 
+/* Of NAME@SIZE@SIZE a disk would be made that NAME@SIZE finds later. */
+static bool has_size(const char *name, size_t len)
+{
+	const char *at = memrchr(name, '@', len);
+	uint64_t size;
+	char text[32];
+	size_t n;
+
+	if (!at)
+		return false;
+	n = name + len - at - 1;
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, at + 1, n);
+	text[n] = 0;
+	return parse_size(text, &size) == 0 && size > 0;
+}
+
 static int too_large(struct template_disk *t, struct ram_why *why)
 {
 	snprintf(why->text, sizeof(why->text),
@@ -212,7 +230,8 @@ static int take(const struct config_export *from, const char *name,
 	char wrong[8];
 	int error;
 
-	if (!pattern_takes(from->name, name, len, &taken))
+	if (!pattern_takes(from->name, name, len, &taken) ||
+	    (size > 0 && has_size(name, len)))
 		return -ENOENT;
 	if ((taken.is_own && !is_own_name(&taken, who)) ||
 	    !identity_owner(who, owner, sizeof(owner)))

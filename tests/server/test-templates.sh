@@ -112,6 +112,8 @@ assert "max-size" in refused("ERR_POLICY", t.go, "tmp-1@9M").text
 refused("ERR_POLICY", t.go, "tmp-1@8388609")
 refused("ERR_UNKNOWN", t.go, "@8M")
 refused("ERR_UNKNOWN", t.go, "tmp-@8M")
+# It would be the name that asks for tmp-7 with 2M later.
+refused("ERR_UNKNOWN", t.go, "tmp-7@2M@4M")
 assert t.go("tmp-1@8388608", infos=(INFO_NAME,)).size == 8 * MIB
 assert t.info[INFO_NAME] == b"tmp-1"
 t.write(0, b"t" * 4096)
