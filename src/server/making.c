@@ -155,6 +155,11 @@ static int note_session(struct making *m, struct ram_disk *disk)
 	return note_same(&note, &old) ? 0 : note_save(disk, &note);
 }
 
+static int note_renewed(void *m, struct ram_disk *disk)
+{
+	return note_session(m, disk);
+}
+
 /* Note what it is, then keep it, then show it: a kill in between leaves none, or one
  * whose owner is known. Takes the handle over. */
 static int publish(struct making *m, struct ram_disk *disk, bool is_new,
@@ -264,9 +269,8 @@ static int take_exported(struct making *m, struct export *e,
 		return 0;
 	if (export_connections(e) > 0 && !m->in_session && !note.in_session)
 		return 0;
-	error = renew_unused(m->makers->server, e, &m->disk.o, &why);
-	if (!error)
-		error = note_session(m, e->disk);
+	error = renew_unused(m->makers->server, e, &m->disk.o, note_renewed, m,
+			     &why);
 	/* Somebody without a session came in between: the same device. */
 	if (error == -EBUSY && !m->in_session && !note.in_session)
 		return 0;

@@ -85,7 +85,9 @@ int renew_disk(struct server *server, struct ram_disk *disk,
 }
 
 int renew_unused(struct server *server, struct export *e,
-		 const struct config_export *o, struct ram_why *why)
+		 const struct config_export *o,
+		 int (*then)(void *arg, struct ram_disk *disk), void *arg,
+		 struct ram_why *why)
 {
 	struct exports *exports = &server->exports;
 	int error = exports_withdraw_unused(exports, e->name, false);
@@ -96,6 +98,8 @@ int renew_unused(struct server *server, struct export *e,
 	/* Of a disk that nobody has open, -EBUSY would say that somebody has. */
 	if (error == -EBUSY)
 		error = -EFBIG;
+	if (!error)
+		error = then(arg, e->disk);
 	/* It was in the list, where there is room for it still. */
 	atomic_fetch_add(&e->refs, 1);
 	if (exports_restore(exports, e))

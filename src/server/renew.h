@@ -14,9 +14,12 @@
 int renew_disk(struct server *server, struct ram_disk *disk,
 	       const struct config_export *o, struct ram_why *why);
 
-/* The same, if nobody has the export open, and nobody can come in between. -EBUSY:
- * somebody has; -EFBIG: what -EBUSY is above. */
+/* The same, if nobody has the export open, and nobody can come in before `then` has
+ * been called with arg and the disk, to say whose it is now; its error comes back.
+ * -EBUSY: somebody has; -EFBIG: what -EBUSY is above. */
 int renew_unused(struct server *server, struct export *e,
-		 const struct config_export *o, struct ram_why *why);
+		 const struct config_export *o,
+		 int (*then)(void *arg, struct ram_disk *disk), void *arg,
+		 struct ram_why *why);
 
 #endif
