@@ -40,6 +40,8 @@ while True:
     break
 print("%d MiB in %.2f s; told %d times" % (
     mib, time.monotonic() - started, len(told)))
+# Our own clones and it may have to wait for each other.
+told = [t for t in told if not t["what"].startswith("waiting")]
 for t, u in zip(told, told[1:]):
     assert t["done"] <= u["done"] <= u["all"], told
 assert all("memory" in t["what"] for t in told), told
