@@ -136,8 +136,7 @@ static void size_in_name(void **state)
 		{"t-1@8M", "t-1", 8 << 20},  {"t-1", "t-1", 0},
 		{"t-a@b@1K", "t-a@b", 1024}, {"t-1@x", "t-1@x", 0},
 		{"t-1@0", "t-1@0", 0},	     {"t-1@", "t-1@", 0},
-		{"t-1@1@2", "t-1@1", 2},     {"t-1@-1", "t-1@-1", 0},
-		{"t-1@8m", "t-1", 8 << 20},
+		{"t-1@-1", "t-1@-1", 0},     {"t-1@8m", "t-1", 8 << 20},
 	};
 	struct identity who = client(NULL, 0);
 	struct template_disk t;
@@ -153,6 +152,8 @@ static void size_in_name(void **state)
 	expect(text, "t-1@8388609", &who, -ERANGE);
 	expect(text, "t-1@7E", &who, -ERANGE);
 	expect(text, "t-@1M", &who, -ENOENT);
+	/* "t-1@1" is how t-1 is asked for. */
+	expect(text, "t-1@1@2", &who, -ENOENT);
 	expect(text, "@1M", &who, -ENOENT);
 }
 
