@@ -129,6 +129,10 @@ class Peer:
             self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.s.connect(where)
         if family != socket.AF_UNIX:
+            if self.s.getsockname() == self.s.getpeername():
+                # Nobody listens, and by chance we had that port ourselves.
+                self.s.close()
+                raise ConnectionRefusedError("connected to itself")
             self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buf = b""
         self.kind = "simple"

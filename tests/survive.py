@@ -454,6 +454,9 @@ def progress(clients, least, seconds=60):
             # Where do they stand, and what does the server say of them?
             faulthandler.dump_traceback()
             print(clients[0].server.said()[-2000:])
+            with open("/proc/net/tcp") as f:
+                port = ":%04X " % clients[0].server.port
+                print(*[line for line in f if port in line], sep="")
             with Control(clients[0].server.control) as c:
                 print(c.ask("clients"), c.ask("stats"))
             raise AssertionError("no answers come")
