@@ -37,6 +37,23 @@ static char *file_name(struct call *call)
 	return NULL;
 }
 
+/* The disk and the file that the call names. */
+static int with_disk(struct call *call,
+		     int (*act)(struct call *call, struct ram_disk *disk,
+				const char *name, const char *file))
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *file = name ? file_name(call) : NULL;
+	struct ram_disk *disk;
+	int error;
+
+	if (!file || call_open_disk(call, name, &disk))
+		return -1;
+	error = act(call, disk, name, file);
+	ram_disk_put(disk);
+	return error;
+}
+
 static int fail(struct call *call, int error, const struct ram_why *why)
 {
 	const char *code = "failed";
@@ -112,16 +129,7 @@ static int save(struct call *call, struct ram_disk *disk, const char *name,
 
 int command_save(struct call *call)
 {
-	CLEANUP_FREE char *name = call_name(call, "name");
-	CLEANUP_FREE char *file = name ? file_name(call) : NULL;
-	struct ram_disk *disk;
-	int error;
-
-	if (!file || call_open_disk(call, name, &disk))
-		return -1;
-	error = save(call, disk, name, file);
-	ram_disk_put(disk);
-	return error;
+	return with_disk(call, save);
 }
 
 /* -------------------------------------------------------------------- load */
@@ -231,14 +239,5 @@ static int load(struct call *call, struct ram_disk *disk, const char *name,
 
 int command_load(struct call *call)
 {
-	CLEANUP_FREE char *name = call_name(call, "name");
-	CLEANUP_FREE char *file = name ? file_name(call) : NULL;
-	struct ram_disk *disk;
-	int error;
-
-	if (!file || call_open_disk(call, name, &disk))
-		return -1;
-	error = load(call, disk, name, file);
-	ram_disk_put(disk);
-	return error;
+	return with_disk(call, load);
 }
