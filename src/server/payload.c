@@ -220,6 +220,7 @@ struct payload *payload_keep(struct conn *c, const uint8_t *buf)
 		}
 		copy_all(&p->view, buf + done);
 		p->filled = p->view.len;
+		ram_view_filled(&p->view);
 		done += p->view.len;
 		p->next = list;
 		list = p;

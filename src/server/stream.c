@@ -143,6 +143,9 @@ static int payload_came(struct conn *c, uint64_t n)
 	int error;
 
 	payload->filled += n;
+	/* If it fails, so will publishing. */
+	if (payload->filled == payload->view.len)
+		ram_view_filled(&payload->view);
 	c->payload_left -= n;
 	c->piece_left -= n;
 	if (c->piece_left > 0)

@@ -374,6 +374,8 @@ struct ram_view {
 	uint64_t done;	 /* stage: bytes already published */
 	uint32_t charge; /* stage: blocks set aside that publish may use */
 	uint32_t kind;
+	uint32_t cold; /* stage: the first block of a run without memory, whose
+			  payload comes to a buffer of the thread; 0: none */
 };
 
 /* Lend [off, off+view->len) without copying: as much of len as RAM_VIEW_MAX
@@ -410,6 +412,11 @@ uint64_t ram_pool_piece(struct ram_pool *pool);
 int ram_disk_stage(struct ram_disk *disk, struct ram_thread *thread,
 		   uint64_t len, uint64_t off, unsigned flags,
 		   struct ram_view *view);
+
+/* All view->len bytes have come: worth telling at once, since who receives into
+ * memory that is to be made holds what others could use. Optional; -ENOSPC and -ENOMEM
+ * change nothing, and publishing tries it again. The thread is the one that staged. */
+int ram_view_filled(struct ram_view *view);
 
 /* Make what was received the disk's, block by block, each whole. -EAGAIN
  * (frozen, memory) and -ENOSPC (a snapshot or trim came between) leave the rest

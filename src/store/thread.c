@@ -65,6 +65,7 @@ void ram_pool_leave(struct ram_thread *t)
 
 	pthread_cond_destroy(&t->wake_cond);
 	lock_destroy(&t->wake_lock);
+	free(t->bounce);
 	free(t);
 }
 

@@ -37,6 +37,8 @@ struct ram_thread {
 	uint64_t epoch;		     /* at which we are inside */
 	struct stock stock;
 	struct limbo limbo;
+	uint8_t *bounce;   /* see view.c; NULL: none was needed yet */
+	bool bounce_taken; /* by a view */
 
 	/* Fixed. */
 	struct ram_pool *pool;

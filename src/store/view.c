@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bounce.h"
 #include "check.h"
 #include "disk.h"
 #include "keeper.h"
@@ -143,8 +144,14 @@ static uint32_t staged_block(const struct ram_view *view, struct place *place,
 {
 	const struct ram_pool *pool = view->disk->pool;
 	const uint8_t *base;
-	uint64_t end;
+	uint64_t end, before;
 
+	if (view->cold) {
+		end = div_up(view->off % BLOCK_SIZE + view->len, BLOCK_SIZE);
+		before = (view->off % BLOCK_SIZE + done) / BLOCK_SIZE;
+		*following = end - before;
+		return view->cold + before;
+	}
 	while (place->before + view->iov[place->i].iov_len <= done)
 		place->before += view->iov[place->i++].iov_len;
 	base = (const uint8_t *)view->iov[place->i].iov_base +
@@ -159,7 +166,7 @@ static uint32_t staged_block(const struct ram_view *view, struct place *place,
 static void unstage(struct ram_view *view, struct ram_thread *t)
 {
 	uint64_t n, off;
-	struct run run = {.cold = false};
+	struct run run = {.cold = view->cold};
 	struct place place = {0};
 
 	while (view->done < view->len) {
@@ -170,6 +177,7 @@ static void unstage(struct ram_view *view, struct ram_thread *t)
 		view->done = round_down(off, BLOCK_SIZE) +
 			     (uint64_t)run.count * BLOCK_SIZE - view->off;
 	}
+	bounce_drop(view);
 	charge_settle(view->disk->pool, view->disk, view->charge, view->charge);
 	view->charge = 0;
 }
@@ -214,32 +222,49 @@ static int stage_populate(struct ram_thread *t, const struct run *run)
 	return error;
 }
 
+/* Where the payload for a run, of which a view is to have more, is received. NULL:
+ * *error, or 0 if the view should end before this run. */
+static uint8_t *stage_place(struct ram_view *view, struct ram_thread *t,
+			    const struct run *run, int *error)
+{
+	uint8_t *buf = NULL;
+
+	*error = 0;
+	if (run->cold && bounce_possible(view, t)) {
+		/* It is a view of its own. */
+		if (view->count > 0)
+			return NULL;
+		buf = bounce_take(view, t, run);
+	}
+	if (!buf && run->cold)
+		*error = stage_populate(t, run);
+	if (*error)
+		return NULL;
+	return buf ? buf : pool_block(t->pool, run->first);
+}
+
 /* Blocks for the payload, as many as pieces hold. */
 static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 {
 	uint64_t at = view->off, end = view->off + len, here, blocks;
 	struct run run;
+	uint8_t *place;
 	int error;
 
-	while (at < end) {
-		if (view->count == RAM_VIEW_MAX)
-			break;
+	while (at < end && view->count < RAM_VIEW_MAX && !view->cold) {
 		blocks = div_up(end, BLOCK_SIZE) - at / BLOCK_SIZE;
 		error = block_take(t, min_u64(blocks, RUN_BLOCKS), &run);
-		if (!error && run.cold) {
-			error = stage_populate(t, &run);
-			if (error)
-				block_untake(t, run);
-		}
 		if (error)
 			return error;
+		place = stage_place(view, t, &run, &error);
+		if (!place) {
+			block_untake(t, run);
+			return error;
+		}
 		here = min_u64((uint64_t)run.count * BLOCK_SIZE -
 				       at % BLOCK_SIZE,
 			       end - at);
-		add_piece(view,
-			  (uint8_t *)pool_block(t->pool, run.first) +
-				  at % BLOCK_SIZE,
-			  here);
+		add_piece(view, place + at % BLOCK_SIZE, here);
 		at += here;
 	}
 	return 0;
@@ -277,6 +302,7 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 	view->disk = disk;
 	view->thread = t;
 	view->charge = 0;
+	view->cold = 0;
 	view->kind = VIEW_NONE;
 	ram_epoch_enter(t);
 	error = disk_writable(disk, t);
@@ -334,6 +360,16 @@ static inline void look_ahead(const struct ram_view *view,
 	}
 }
 
+int ram_view_filled(struct ram_view *view)
+{
+	int error;
+
+	ram_epoch_enter(view->thread);
+	error = bounce_write(view);
+	ram_epoch_leave(view->thread);
+	return error;
+}
+
 int ram_view_publish(struct ram_view *view)
 {
 	struct ram_thread *t = view->thread;
@@ -352,7 +388,9 @@ int ram_view_publish(struct ram_view *view)
 	int error;
 
 	ram_epoch_enter(t);
-	error = disk_writable(view->disk, t);
+	error = bounce_write(view);
+	if (!error)
+		error = disk_writable(view->disk, t);
 	if (!error && !disk_holds(view->disk, view->len, view->off))
 		error = -EINVAL; /* it shrank meanwhile */
 	while (!error && view->done < view->len) {
