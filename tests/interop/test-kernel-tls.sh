@@ -5,37 +5,13 @@
 # hostfs, where nothing is writable.
 . ./functions.sh
 . "$abs_top_srcdir/tests/tls.sh"
-requires_root
-requires_command linux.uml cpio busybox nbdcopy nbd-client
+. "$abs_top_srcdir/tests/guest.sh"
+requires_command nbdcopy nbd-client
 [ -z "$sanitizers" ] || skip "too slow with a sanitizer in the guest"
-module=$(echo /usr/lib/uml/modules/*/kernel/net/tls/tls.ko)
-[ -f "$module" ] || skip "User-mode Linux has no tls.ko"
-ldd "$(command -v busybox)" >/dev/null 2>&1 &&
-	skip "busybox is not static (Debian: busybox-static)"
+requires_guest net/tls/tls.ko
 
 tls_init
-root=$tmp/root
-mkdir -p "$root/bin" "$root/dev" "$root/files"
-cp "$(command -v busybox)" "$root/bin/busybox"
-for name in $("$root/bin/busybox" --list); do
-	[ -e "$root/bin/$name" ] || ln -s busybox "$root/bin/$name"
-done
-cp "$abs_top_srcdir/tests/interop/uml-tls-init.sh" "$root/init"
-chmod 755 "$root/init"
-mknod "$root/dev/console" c 5 1 && mknod "$root/dev/null" c 1 3 ||
-	skip "cannot make device nodes"
-cp -r "$tls" "$root/files/tls"
-cp "$tls_client"/client-*.pem "$root/files/tls/"
-cp "$nbdramd" "$root/files/nbdramd"
-(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$tmp/initrd.gz" ||
-	fail "no initrd"
-
-mkdir "$tmp/uml"
-memory=$(mktemp -d /dev/shm/nbdram-test-XXXXXX) || memory=$tmp
-cleanup_fn rm -rf "$memory"
-TMPDIR=$memory timeout -k 5 300 linux.uml mem=768M uml_dir="$tmp/uml" \
-	umid="nbdram$$" initrd="$tmp/initrd.gz" rdinit=/init con0=null,fd:1 \
-	con=null quiet "t_modules=${module%/kernel/*}" \
-	>"$tmp/guest.log" 2>&1 </dev/null
-tr -d '\r' <"$tmp/guest.log"
-grep -q 'GUEST-PASS' "$tmp/guest.log" || fail "the guest has not passed"
+cp -r "$tls" "$guest_root/files/tls"
+cp "$tls_client"/client-*.pem "$guest_root/files/tls/"
+cp "$nbdramd" "$guest_root/files/nbdramd"
+run_guest interop/uml-tls-init.sh 768M 300

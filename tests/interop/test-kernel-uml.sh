@@ -9,14 +9,10 @@
 servers="plugin nbdramd"
 . "$abs_top_srcdir/tests/interop/each-server.sh"
 . "$abs_top_srcdir/tests/interop/source-tree.sh"
+. "$abs_top_srcdir/tests/guest.sh"
 PATH=$PATH:/usr/sbin:/sbin
-requires_root
-requires_command linux.uml nbd-client ip cpio make gcc mke2fs e2fsck fstrim \
-	blkdiscard busybox
-module=$(echo /usr/lib/uml/modules/*/kernel/drivers/block/nbd.ko)
-[ -f "$module" ] || skip "User-mode Linux has no nbd.ko"
-ldd "$(command -v busybox)" >/dev/null 2>&1 &&
-	skip "busybox is not static (Debian: busybox-static)"
+requires_command nbd-client ip make gcc mke2fs e2fsck fstrim blkdiscard
+requires_guest drivers/block/nbd.ko
 [ -c /dev/net/tun ] || skip "no /dev/net/tun"
 source_tree
 
@@ -50,41 +46,16 @@ esac
 wait_for 10 pool_settled
 before=$(pool_bytes)
 
-# The guest's memory file system: busybox, its first process, the source.
-root=$tmp/root
-mkdir -p "$root/bin" "$root/dev"
-cp "$(command -v busybox)" "$root/bin/busybox"
-for name in $("$root/bin/busybox" --list); do
-	[ -e "$root/bin/$name" ] || ln -s busybox "$root/bin/$name"
-done
-cp "$abs_top_srcdir/tests/interop/uml-init.sh" "$root/init"
-chmod 755 "$root/init"
-mknod "$root/dev/console" c 5 1 && mknod "$root/dev/null" c 1 3 ||
-	skip "cannot make device nodes"
 case $source_tar in
-*.gz) cp "$source_tar" "$root/source.tar.gz" ;;
+*.gz) cp "$source_tar" "$guest_root/source.tar.gz" ;;
 *) tar -C "$tmp" -xf "$source_tar" &&
-	tar -C "$tmp" -czf "$root/source.tar.gz" "$source_dir" ;;
+	tar -C "$tmp" -czf "$guest_root/source.tar.gz" "$source_dir" ;;
 esac
-(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$tmp/initrd.gz" ||
-	fail "no initrd"
-
-mkdir "$tmp/uml"
-# Its memory is a file, best on a tmpfs.
-memory=$(mktemp -d /dev/shm/nbdram-test-XXXXXX) || memory=$tmp
-cleanup_fn rm -rf "$memory"
-start=$(date +%s)
-TMPDIR=$memory timeout -k 5 300 ip netns exec "$ns" linux.uml mem=768M \
-	uml_dir="$tmp/uml" umid="$ns" initrd="$tmp/initrd.gz" rdinit=/init \
-	con0=null,fd:1 con=null quiet \
+run_guest --with ip netns exec "$ns" -- interop/uml-init.sh 768M 900 \
 	vec0:transport=tap,ifname=tap0,depth=64,gro=1 \
-	t_ip=10.77.0.2 t_host=10.77.0.1 t_port=10809 \
+	t_ip=10.77.0.2 t_host=10.77.0.1 t_port=10809 t_tmp=128m \
 	t_connections="${connections:-1,4}" t_sectors=$((mib * 2048)) \
-	t_module="$module" t_dir="$source_dir" \
-	>"$tmp/guest.log" 2>&1 </dev/null
-tr -d '\r' <"$tmp/guest.log"
-echo "the guest ran for $(($(date +%s) - start)) s"
-grep -q 'GUEST-PASS' "$tmp/guest.log" || fail "the guest has not passed"
+	t_dir="$source_dir"
 
 # All that the guest had written was discarded.
 back() { [ "$(pool_bytes)" -le $((before + (2 << 20))) ]; }

@@ -1,66 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The whole system of the User-mode Linux guest of test-kernel-uml.sh, run by
-# busybox as its first process. The host's files are at /host, for reading only,
-# and all programs but busybox come from there; what is written goes to a tmpfs
-# or to the disk under test. Ends with the line GUEST-PASS or GUEST-FAIL.
-export PATH=/bin
-
-say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
-
-end()
-{
-	say "$*"
-	sync
-	poweroff -f
-}
-
-die()
-{
-	dmesg | tail -n 20
-	end "GUEST-FAIL $*"
-	exit 1
-}
-
-# host COMMAND...: one of the host's programs.
-host() { chroot /host /usr/bin/env -i PATH=/usr/bin:/usr/sbin:/bin:/sbin \
-	HOME=/tmp TMPDIR="${tmpdir:-/tmp}" LC_ALL=C "$@"; }
-
-mkdir -p /proc /sys /host
-mount -t devtmpfs dev /dev
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-for word in $(cat /proc/cmdline); do
-	case $word in
-	t_*=*) eval "${word%%=*}='${word#*=}'" ;;
-	esac
-done
-mount -t hostfs -o ro none /host || die "hostfs"
-mount -t devtmpfs dev /host/dev || die "devtmpfs"
-mount -t proc proc /host/proc
-mount -t sysfs sysfs /host/sys
-mount -t tmpfs -o size=128m tmp /host/tmp || die "tmpfs"
+# The first process of the guest of test-kernel-uml.sh.
+. /guest-init.sh
 mkdir /host/tmp/disk
-insmod "/host/$t_module" || die "insmod $t_module"
+module drivers/block/nbd.ko
 dev=/dev/nbd0
 queue=/sys/block/nbd0
 
-ifconfig lo 127.0.0.1 up
 ifconfig vec0 "$t_ip" netmask 255.255.255.0 up || die "no network"
 
 # until_size no|yes: the kernel has let go of the disk, or has it.
-until_size()
+has_size()
 {
-	n=0
-	while :; do
-		case $1:$(cat $queue/size) in
-		no:0 | yes:[1-9]*) return 0 ;;
-		esac
-		n=$((n + 1))
-		[ $n -lt 100 ] || die "size of nbd0 is $(cat $queue/size)"
-		sleep 0.1
-	done
+	case $1:$(cat $queue/size) in
+	no:0 | yes:[1-9]*) return 0 ;;
+	esac
+	return 1
 }
+until_size() { within 10 "size of nbd0: not $1" has_size "$1"; }
 
 attach()
 {
@@ -132,4 +89,4 @@ for connections in $(echo "$t_connections" | tr , ' '); do
 	say "raw writes, zeroes, discards; detached"
 done
 dmesg | grep -i 'I/O error' && die "the kernel saw errors"
-end GUEST-PASS
+pass
