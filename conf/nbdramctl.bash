@@ -31,9 +31,9 @@ _nbdramctl()
 			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
 	create,* | clone,*=* | snapshot,*=*)
-		wanted='size= clone= image= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
+		wanted='size= clone= image= format= label= block= files= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
 		case $command in
-		clone) wanted=${wanted#size= clone= image= } ;;
+		clone) wanted=${wanted#*files= } ;;
 		snapshot) wanted='allow= writers= default= max-connections=' ;;
 		esac
 		compopt -o nospace 2>/dev/null

@@ -42,6 +42,11 @@ cpio                 packs it
 iproute2             its network
 fuse3                nbdfuse, where no other kernel client may be had
 e2fsprogs            file systems on RAM disks
+dosfstools           mkfs.vfat
+exfatprogs           mkfs.exfat
+ntfs-3g              mkfs.ntfs
+xfsprogs             mkfs.xfs
+btrfs-progs          mkfs.btrfs
 jq                   reads what nbdinfo and qemu-img say
 procps               ps
 systemd              systemd-analyze: whether the units are right

@@ -212,6 +212,21 @@ static void put_file(struct control_writer *out, const char *key,
 		control_put_name(out, key, text, strlen(text));
 }
 
+/* The daemon's folder is another. */
+static void put_key(struct control_writer *out, const char *key)
+{
+	static const char *const paths[] = {"image=", "files="};
+	unsigned i;
+
+	for (i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (strncmp(key, paths[i], strlen(paths[i])) == 0) {
+			put_file(out, NULL, paths[i], key + strlen(paths[i]));
+			return;
+		}
+	}
+	control_put_name(out, NULL, key, strlen(key));
+}
+
 static char *request_line(const struct wish *w, size_t *len)
 {
 	struct control_writer out = {0};
@@ -232,13 +247,8 @@ static char *request_line(const struct wish *w, size_t *len)
 		control_put_truth(&out, w->command->flag.name, true);
 	if (w->key_count > 0) {
 		control_open(&out, "keys", '[');
-		for (i = 0; i < w->key_count; i++) {
-			if (strncmp(w->keys[i], "image=", 6) == 0)
-				put_file(&out, NULL, "image=", w->keys[i] + 6);
-			else
-				control_put_name(&out, NULL, w->keys[i],
-						 strlen(w->keys[i]));
-		}
+		for (i = 0; i < w->key_count; i++)
+			put_key(&out, w->keys[i]);
 		control_close(&out, ']');
 	}
 	control_close(&out, '}');

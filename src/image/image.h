@@ -21,6 +21,34 @@ int image_load(const char *path, struct ram_disk *disk,
 	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
 	       void *arg, uint64_t *size, struct ram_why *why);
 
+/* A file system for a new disk, made by mkfs.NAME (mkswap for "swap"). */
+struct image_format {
+	const char *name;  /* a word without / */
+	const char *label; /* NULL: none */
+	uint64_t
+		block; /* bytes of its blocks, or clusters; 0: as it sees fit */
+	const char *files; /* the folder that is copied into it; NULL: none */
+};
+
+/* Whether the program is there, and can be told all that. -ENOENT, -EOPNOTSUPP,
+ * -ENOMEM. */
+int image_format_check(const struct image_format *f, struct ram_why *why);
+
+/* Make it on a disk that is new, that nobody else sees yet and that holds nothing:
+ * the program writes to a file in memory of the disk's size, of which the data is
+ * taken over. It has a minute, and at most `most` bytes (what cannot be had in the
+ * pool it need not write). progress is asked often, told bytes that are taken over.
+ * Whatever happens, nothing of the program is left.
+ * -ENOENT, -EOPNOTSUPP  as above
+ * -EIO        it failed; why has its own words
+ * -ETIMEDOUT  it did not end
+ * -ENOSPC     the pool has not got the memory for what it has written
+ * -ECANCELED  progress said so
+ * -ENOMEM, and what the system calls gave */
+int image_format(const struct image_format *f, struct ram_disk *disk,
+		 struct ram_thread *thread, uint64_t most,
+		 ram_progress *progress, void *arg, struct ram_why *why);
+
 /* Write a disk that does not change meanwhile to a file: beside it first, as
  * path.tmp, and in its place when all of it is safe; whatever happens, path is the
  * old file or the new one. A file that is replaced leaves its mode and owner to the

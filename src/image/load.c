@@ -7,14 +7,14 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "source.h"
+#include "load.h"
 
 /* So long a load waits for memory that is on its way, and how often it looks. */
 #define WAIT_MSEC 10000u
 #define LOOK_MSEC 200u
 
 struct load {
-	struct source source;
+	struct source *source;
 	struct ram_disk *disk;
 	struct ram_thread *thread;
 	uint64_t most;
@@ -26,12 +26,12 @@ struct load {
 static bool stopped(struct load *l)
 {
 	return l->progress &&
-	       l->progress(l->arg, l->source.taken, l->source.st.st_size);
+	       l->progress(l->arg, l->source->taken, l->source->st.st_size);
 }
 
 static int fail_write(struct load *l, int error)
 {
-	const char *path = l->source.path;
+	const char *path = l->source->path;
 
 	if (error == -ENOSPC)
 		return image_fail(l->why, error, path,
@@ -98,7 +98,7 @@ static int grow(struct load *l, uint64_t size)
 	int error;
 
 	if (l->most > 0 && size > l->most)
-		return image_fail(l->why, -EFBIG, l->source.path,
+		return image_fail(l->why, -EFBIG, l->source->path,
 				  "is larger than the disk, which has %" PRIu64
 				  " bytes; give it a larger size",
 				  l->most);
@@ -112,10 +112,10 @@ static int copy(struct load *l, uint8_t *buf)
 {
 	uint64_t off;
 	int64_t n;
-	int error = grow(l, max_u64(l->source.size, 1));
+	int error = grow(l, max_u64(l->source->size, 1));
 
 	while (!error) {
-		n = source_next(&l->source, buf, &off, l->why);
+		n = source_next(l->source, buf, &off, l->why);
 		if (n <= 0)
 			return n;
 		if (stopped(l))
@@ -127,11 +127,12 @@ static int copy(struct load *l, uint8_t *buf)
 	return error;
 }
 
-int image_load(const char *path, struct ram_disk *disk,
-	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
-	       void *arg, uint64_t *size, struct ram_why *why)
+int load_source(struct source *source, struct ram_disk *disk,
+		struct ram_thread *thread, uint64_t most,
+		ram_progress *progress, void *arg, struct ram_why *why)
 {
 	struct load l = {
+		.source = source,
 		.disk = disk,
 		.thread = thread,
 		.most = most,
@@ -140,14 +141,25 @@ int image_load(const char *path, struct ram_disk *disk,
 		.why = why,
 	};
 	uint8_t *buf = malloc(IMAGE_CHUNK);
-	int error = source_open(&l.source, path, why);
+	int error = buf ? copy(&l, buf)
+			: image_fail(why, -ENOMEM, source->path,
+				     "no memory to read it");
 
-	if (!error && !buf)
-		error = image_fail(why, -ENOMEM, path, "no memory to read it");
-	if (!error)
-		error = copy(&l, buf);
-	*size = l.source.at;
-	source_close(&l.source);
 	free(buf);
+	return error;
+}
+
+int image_load(const char *path, struct ram_disk *disk,
+	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
+	       void *arg, uint64_t *size, struct ram_why *why)
+{
+	struct source source;
+	int error = source_open(&source, path, why);
+
+	if (!error)
+		error = load_source(&source, disk, thread, most, progress, arg,
+				    why);
+	*size = source.at;
+	source_close(&source);
 	return error;
 }

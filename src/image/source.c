@@ -54,6 +54,19 @@ int source_open(struct source *s, const char *path, struct ram_why *why)
 	return 0;
 }
 
+int source_take(struct source *s, int fd, const char *name, struct ram_why *why)
+{
+	memset(s, 0, sizeof(*s));
+	s->path = name;
+	s->fd = fd;
+	s->eats = true;
+	if (fstat(fd, &s->st) < 0)
+		return image_fail(why, -errno, name, "cannot be read: %s",
+				  strerror(errno));
+	s->size = s->st.st_size;
+	return 0;
+}
+
 void source_close(struct source *s)
 {
 	ZSTD_freeDCtx(s->zst);
@@ -120,7 +133,7 @@ static int64_t next_raw(struct source *s, void *buf, uint64_t *off,
 
 	if (s->at >= s->size || !find_data(s)) {
 		s->at = s->taken = s->size;
-		return check_unchanged(s, why);
+		return s->eats ? 0 : check_unchanged(s, why);
 	}
 	*off = s->at;
 	/* To where a chunk ends, so that blocks stay whole. */
@@ -132,6 +145,9 @@ static int64_t next_raw(struct source *s, void *buf, uint64_t *off,
 		return fail_read(s, errno, why);
 	if (n == 0)
 		return fail_changed(s, why);
+	if (s->eats)
+		fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  s->at, n);
 	s->at += n;
 	s->taken = s->at;
 	return n;

@@ -16,6 +16,7 @@ struct source {
 	uint64_t at;		 /* the next byte of the disk */
 	uint64_t taken;		 /* bytes of the file so far */
 	uint64_t end;		 /* raw: where the data that is read now ends */
+	bool eats;		 /* raw: leave holes behind */
 	struct ZSTD_DCtx_s *zst; /* NULL: raw */
 	uint8_t *input;
 	size_t have, used; /* zst: of input */
@@ -25,6 +26,11 @@ struct source {
 /* 0, or as image_load(); closed by source_close() in any case. */
 int source_open(struct source *s, const char *path, struct ram_why *why);
 void source_close(struct source *s);
+
+/* The same of a raw file that is open already, under a name for messages; fd is
+ * source_close()'s. What was read is given back to the system: nobody else has it. */
+int source_take(struct source *s, int fd, const char *name,
+		struct ram_why *why);
 
 /* The next piece into buf, which has IMAGE_CHUNK bytes: its length, and *off where
  * it belongs. 0: that was all, and s->at is how long it is. */

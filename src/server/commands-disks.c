@@ -11,7 +11,7 @@
 
 #include "cleanup.h"
 #include "commands.h"
-#include "disk-make.h"
+#include "disk-fill.h"
 #include "note.h"
 
 /* ---------------------------------------------------------------- helpers */
@@ -296,22 +296,23 @@ static bool taking(void *arg, uint64_t done, uint64_t all)
 	return call_cancelled(arg);
 }
 
-static bool loading(void *arg, uint64_t done, uint64_t all)
+static bool filling(void *arg, uint64_t done, uint64_t all)
 {
-	call_progress(arg, "MiB of the image", done >> 20, all >> 20);
+	call_progress(arg, "MiB of what is to be in it", done >> 20, all >> 20);
 	return call_cancelled(arg);
 }
 
 /* What is to be in a new disk, which is taken away if that cannot be had. */
 static int fill(struct call *call, struct ram_disk *disk,
-		const struct config_export *e)
+		const struct config_export *e,
+		const struct disk_contents *contents)
 {
 	struct ram_why why;
 	int error = 0;
 
-	if (e->image)
-		error = disk_load(call->server->pool, disk, e, loading, call,
-				  &why);
+	if (disk_is_filled(contents))
+		error = disk_fill(call->server->pool, disk, e, contents,
+				  filling, call, &why);
 	if (error && error != -ECANCELED)
 		call_fail(call, error == -ENOSPC ? "no-space" : "failed",
 			  "%s: %s", shown(e->name), why.text);
@@ -339,9 +340,11 @@ static int create(struct call *call, struct config_export *e)
 		.progress = taking,
 		.arg = call,
 	};
+	struct disk_contents contents;
 	struct ram_disk *disk;
 	int error;
 
+	disk_contents(e, &contents);
 	if (e->clone) {
 		if (call_lock(call))
 			return -1;
@@ -359,7 +362,7 @@ static int create(struct call *call, struct config_export *e)
 	error = ram_disk_create(call->server->pool, &spec, &disk);
 	if (error)
 		return fail_made(call, e->name, error);
-	if (fill(call, disk, e))
+	if (fill(call, disk, e, &contents))
 		return -1;
 	/* Who gave it up, or ended the server, shall not find it there. */
 	if (call_lock(call)) {
@@ -394,10 +397,10 @@ int command_clone(struct call *call)
 
 	if (!to || read_settings(call, to, &e))
 		return -1;
-	if (e.clone || e.image) {
+	if (e.clone || e.image || e.format) {
 		call_fail(call, "usage",
 			  "clone %s: of which disk stands before its name; "
-			  "leave clone= and image= out",
+			  "leave clone=, image= and format= out",
 			  shown(to));
 	} else if (e.size > 0) {
 		call_fail(call, "usage",
@@ -445,11 +448,11 @@ static int snapshot(struct call *call, const char *name, const char *as)
 	if (read_settings(call, as, &e))
 		return -1;
 	e.readonly = true;
-	if (e.clone || e.image)
+	if (e.clone || e.image || e.format)
 		error = call_fail(
 			call, "usage",
 			"snapshot %s: of which disk stands before its "
-			"name; leave clone= and image= out",
+			"name; leave clone=, image= and format= out",
 			shown(as));
 	else if (e.size > 0 || e.alloc_asked || e.quota > 0 || e.guarantee > 0)
 		error = call_fail(call, "usage",

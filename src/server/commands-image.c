@@ -11,7 +11,7 @@
 #include "check.h"
 #include "cleanup.h"
 #include "commands.h"
-#include "disk-make.h"
+#include "disk-fill.h"
 #include "image.h"
 
 /* A disk for the time of the command, as no client and no other command can call
@@ -154,8 +154,8 @@ static int make_model(struct call *call, const struct ram_disk_info *info,
 		.state = RAM_TEMPORARY,
 	};
 	/* A size that the configuration says would be wrong else. */
+	const struct disk_contents contents = {.file = file};
 	struct config_export o = {
-		.image = (char *)file,
 		.size = said > 0 ? max_u64(said, info->size) : 0,
 	};
 	struct ram_why why;
@@ -168,7 +168,8 @@ static int make_model(struct call *call, const struct ram_disk_info *info,
 			 shown(info->name), strerror(-error));
 		return fail(call, error, &why);
 	}
-	error = disk_load(call->server->pool, *model, &o, loading, call, &why);
+	error = disk_fill(call->server->pool, *model, &o, &contents, loading,
+			  call, &why);
 	/* Who is there was told a size: it does not get smaller. */
 	if (!error && ram_disk_size(*model) < info->size)
 		ram_disk_resize(*model, info->size);

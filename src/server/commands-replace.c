@@ -224,21 +224,67 @@ static int find_source(struct call *call, const struct ram_disk_info *info,
 	return *clone ? 0 : call_no_memory(call);
 }
 
-/* The file that its section says it is loaded from, to be freed; NULL: none. */
-static char *configured_image(struct server *s, const char *name)
+/* Take over what says how a new disk is made; texts that `to` has are kept. */
+static void take_making(struct config_export *to, struct config_export *from)
 {
-	const struct config_export *e;
-	char *image = NULL;
+	char **const all[][2] = {
+		{&to->clone, &from->clone},   {&to->image, &from->image},
+		{&to->format, &from->format}, {&to->label, &from->label},
+		{&to->files, &from->files},
+	};
 	unsigned i;
 
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		if (*all[i][0])
+			continue;
+		*all[i][0] = *all[i][1];
+		*all[i][1] = NULL;
+	}
+	to->block = from->block;
+}
+
+/* What its section says, if it has one; a clone is one of what the disk says. */
+static int take_section(struct server *s, struct config_export *o)
+{
+	struct config_export copy;
+	unsigned i;
+	int found = 0;
+
 	pthread_mutex_lock(&s->config_lock);
-	for (i = 0; i < s->config->export_count && !image; i++) {
-		e = &s->config->exports[i];
-		if (strcmp(e->name, name) == 0 && e->image && !e->clone)
-			image = strdup(e->image);
+	for (i = 0; i < s->config->export_count && !found; i++) {
+		if (strcmp(s->config->exports[i].name, o->name) == 0)
+			found = config_export_copy(&copy,
+						   &s->config->exports[i])
+					? -ENOMEM
+					: 1;
 	}
 	pthread_mutex_unlock(&s->config_lock);
-	return image;
+	if (found <= 0)
+		return found;
+	free(copy.clone);
+	copy.clone = NULL;
+	take_making(o, &copy);
+	config_export_free(&copy);
+	return 0;
+}
+
+/* What its template says now; -ENOENT: there is none (any more). */
+static int take_template(struct server *s, const struct note *note,
+			 struct config_export *o)
+{
+	struct template_disk t;
+	int error = -ENOENT;
+
+	if (*note->template) {
+		pthread_mutex_lock(&s->config_lock);
+		error = template_again(s->config, note->template, o->name, &t);
+		pthread_mutex_unlock(&s->config_lock);
+	}
+	if (error)
+		return error;
+	take_making(o, &t.o);
+	template_disk_free(&t);
+	return 0;
 }
 
 /* What it was made of, and not smaller than it is: those who read were told. What
@@ -249,7 +295,6 @@ static int reset_to(struct call *call, const struct ram_disk_info *info,
 {
 	struct server *s = call->server;
 	struct config_errors errors = {0};
-	struct template_disk t;
 	struct note note;
 	struct ram_disk *source;
 	int error = config_export_init(o, info->name, "reset", &errors);
@@ -258,24 +303,10 @@ static int reset_to(struct call *call, const struct ram_disk_info *info,
 	if (error)
 		return call_no_memory(call);
 	note_read(info->note, info->note_len, &note);
-	error = -ENOENT;
-	if (*note.template) {
-		pthread_mutex_lock(&s->config_lock);
-		error = template_again(s->config, note.template, info->name,
-				       &t);
-		pthread_mutex_unlock(&s->config_lock);
-	}
-	if (error) {
+	if (take_template(s, &note, o))
 		error = find_source(call, info, &o->clone);
-	} else {
-		o->clone = t.o.clone;
-		t.o.clone = NULL;
-		o->image = t.o.image;
-		t.o.image = NULL;
-		template_disk_free(&t);
-	}
-	if (!*note.template)
-		o->image = configured_image(s, info->name);
+	if (!error && !*note.template && take_section(s, o))
+		error = call_no_memory(call);
 	if (!error && o->image && !o->clone)
 		error = call_fail(call, "usage",
 				  "%s: was loaded from a file; nbdramctl load "
@@ -293,12 +324,44 @@ static int reset_to(struct call *call, const struct ram_disk_info *info,
 	return error;
 }
 
+static bool filling(void *arg, uint64_t done, uint64_t all)
+{
+	call_progress(arg, "MiB of what is to be in it", done >> 20, all >> 20);
+	return call_cancelled(arg);
+}
+
+static int fail_reset(struct call *call, int error, const struct ram_why *why)
+{
+	return call_fail(call,
+			 error == -ENOSPC      ? "no-space"
+			 : error == -ENOENT    ? "not-found"
+			 : error == -ECANCELED ? "cancelled"
+					       : "failed",
+			 "%s", why->text);
+}
+
+/* With change_lock. */
+static int exchange(struct call *call, struct ram_disk *disk,
+		    const struct config_export *o, struct ram_disk *model)
+{
+	struct ram_why why;
+	struct export *e;
+	int error;
+
+	if (call_seclude(call, disk, o->name, true, &e))
+		return -1;
+	error = renew_disk(call->server, disk, o, model, &why);
+	call_let_in(call, o->name, e);
+	return error ? fail_reset(call, error, &why) : 0;
+}
+
+/* What it becomes is made first, while others change what they like. */
 static int reset(struct call *call, struct ram_disk *disk)
 {
 	struct ram_disk_info info;
 	struct config_export o;
+	struct ram_disk *model = NULL;
 	struct ram_why why;
-	struct export *e;
 	int error;
 
 	ram_disk_info(disk, NULL, 0, &info);
@@ -308,20 +371,20 @@ static int reset(struct call *call, struct ram_disk *disk)
 				 shown(info.name));
 	if (reset_to(call, &info, &o))
 		return -1;
-	if (call_seclude(call, disk, info.name, true, &e)) {
-		config_export_free(&o);
-		return -1;
+	error = o.clone ? 0
+			: renew_model(call->server, &o, info.size, filling,
+				      call, &model, &why);
+	if (error) {
+		fail_reset(call, error, &why);
+	} else if (call_lock(call)) {
+		error = -1;
+	} else {
+		error = exchange(call, disk, &o, model);
+		call_unlock(call);
 	}
-	error = renew_disk(call->server, disk, &o, &why);
-	call_let_in(call, info.name, e);
+	renew_drop(model);
 	config_export_free(&o);
-	if (error)
-		return call_fail(call,
-				 error == -ENOSPC   ? "no-space"
-				 : error == -ENOENT ? "not-found"
-						    : "failed",
-				 "%s", why.text);
-	return 0;
+	return error;
 }
 
 int command_reset(struct call *call)
@@ -330,14 +393,10 @@ int command_reset(struct call *call)
 	struct ram_disk *disk;
 	int error;
 
-	if (!name || call_lock(call))
+	if (!name || call_open_disk(call, name, &disk))
 		return -1;
-	error = call_open_disk(call, name, &disk);
-	if (!error) {
-		error = reset(call, disk);
-		ram_disk_put(disk);
-	}
-	call_unlock(call);
+	error = reset(call, disk);
+	ram_disk_put(disk);
 	return error;
 }
 

@@ -82,7 +82,7 @@ static bool is_fixed(struct server *s, const struct json_t *args)
 }
 
 /* A disk that is guaranteed memory gets all of it before it is there, or before it is
- * larger. */
+ * larger; what is to be in it likewise. */
 static bool takes_memory(struct server *s, const struct server_command *command,
 			 const struct json_t *args)
 {
@@ -96,7 +96,8 @@ static bool takes_memory(struct server *s, const struct server_command *command,
 		text = control_text(control_at(keys, i), NULL);
 		if (text && (strcmp(text, "alloc=fixed") == 0 ||
 			     strncmp(text, "guarantee=", 10) == 0 ||
-			     strncmp(text, "image=", 6) == 0))
+			     strncmp(text, "image=", 6) == 0 ||
+			     strncmp(text, "format=", 7) == 0))
 			return true;
 	}
 	return false;

@@ -125,6 +125,16 @@ int config_export_check(const struct config_export *e,
 			     e->where, name);
 		return -EINVAL;
 	}
+	if (!e->format && (e->label || e->files || e->block > 0)) {
+		config_error(errors,
+			     "%s: export \"%s\": %s means nothing without "
+			     "format; add that, or leave it out",
+			     e->where, name,
+			     e->label	? "label"
+			     : e->files ? "files"
+					: "block");
+		return -EINVAL;
+	}
 	if (e->quota > 0 && e->guarantee > e->quota) {
 		config_error(errors,
 			     "%s: export \"%s\": its guarantee is larger than "
@@ -143,23 +153,32 @@ int config_export_check(const struct config_export *e,
 	return 0;
 }
 
+/* All that is text of its own. */
+static char **strings(struct config_export *e, unsigned i)
+{
+	char **all[] = {&e->name,  &e->where,  &e->allow, &e->clone,
+			&e->image, &e->format, &e->label, &e->files};
+
+	return i < ARRAY_SIZE(all) ? all[i] : NULL;
+}
+
 int config_export_copy(struct config_export *to,
 		       const struct config_export *from)
 {
+	char **text;
+	bool good = true;
 	unsigned i;
 
 	*to = *from;
 	to->texts = NULL;
-	to->allow = NULL;
 	to->text_count = 0;
-	to->name = strdup(from->name);
-	to->where = strdup(from->where);
-	to->clone = from->clone ? strdup(from->clone) : NULL;
-	to->image = from->image ? strdup(from->image) : NULL;
-	if (!to->name || !to->where || (from->clone && !to->clone) ||
-	    (from->image && !to->image))
-		goto fail;
-	if (from->allow && !(to->allow = strdup(from->allow)))
+	for (i = 0; (text = strings(to, i)); i++) {
+		if (*text) {
+			*text = strdup(*text);
+			good = good && *text;
+		}
+	}
+	if (!good)
 		goto fail;
 	for (i = 0; i < from->text_count; i++) {
 		if (config_text_set(to, from->texts[i].key,
@@ -174,16 +193,14 @@ fail:
 
 void config_export_free(struct config_export *e)
 {
+	char **text;
 	unsigned i;
 
 	for (i = 0; i < e->text_count; i++)
 		free(e->texts[i].value);
 	free(e->texts);
-	free(e->name);
-	free(e->where);
-	free(e->allow);
-	free(e->clone);
-	free(e->image);
+	for (i = 0; (text = strings(e, i)); i++)
+		free(*text);
 	memset(e, 0, sizeof(*e));
 }
 

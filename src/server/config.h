@@ -24,6 +24,10 @@ struct config_export {
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
 	char *clone;	  /* the disk that a new one is a copy of; NULL: none */
 	char *image; /* the file that a new one is loaded from; NULL: none */
+	/* The file system that is made on a new one, by mkfs.FORMAT, and what that is
+	 * told; NULL and 0: nothing. */
+	char *format, *label, *files;
+	uint64_t block;
 	/* config_load()'s own; wrong: a key of it has been told of. */
 	unsigned seen_turn, seen_line;
 	bool wrong;

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "image.h"
+#include "disk-fill.h"
 #include "log.h"
-#include "reason.h"
 
 /* How often a long start says how far it is. */
 #define TELL_SECONDS 2
@@ -181,7 +180,7 @@ int disk_try(const struct config_export *o, bool parent,
 	else if (!o->clone && !o->image && o->size == 0)
 		tell_size(o, errors);
 	else
-		return 0;
+		return disk_contents_try(o, errors);
 	return -EINVAL;
 }
 
@@ -212,53 +211,14 @@ static int make_clone(struct exports *exports, struct ram_pool *pool,
 	return error;
 }
 
-/* -------------------------------------------------------------------- images */
-
-/* What it is promised beside its quota, now that its size is known. */
-static int give_promises(struct ram_disk *disk, const struct config_export *o,
-			 uint64_t size, ram_progress *progress, void *arg,
-			 struct ram_why *why)
-{
-	int error = size == ram_disk_size(disk) ? 0
-						: ram_disk_resize(disk, size);
-
-	if (!error && o->size == 0 && (o->fixed || o->guarantee > 0))
-		error = ram_disk_promise(disk, o->fixed, o->quota, o->guarantee,
-					 progress, arg);
-	if (error == -ENOSPC)
-		return reason(why, error,
-			      "the pool has not got the memory that %s is to "
-			      "guarantee",
-			      o->image);
-	return error ? reason(why, error, "%s: cannot be loaded: %s", o->image,
-			      strerror(-error))
-		     : 0;
-}
-
-int disk_load(struct ram_pool *pool, struct ram_disk *disk,
-	      const struct config_export *o, ram_progress *progress, void *arg,
-	      struct ram_why *why)
-{
-	struct ram_thread *thread;
-	uint64_t size;
-	int error = ram_pool_join(pool, NULL, NULL, &thread);
-
-	if (error)
-		return reason(why, error, "no memory to load %s", o->image);
-	error = image_load(o->image, disk, thread, o->size, progress, arg,
-			   &size, why);
-	ram_pool_leave(thread);
-	return error ? error
-		     : give_promises(disk, o, o->size ? o->size : size,
-				     progress, arg, why);
-}
-
 /* Nobody finds it before all of it is there, a restart neither. */
-static int make_loaded(struct exports *exports, struct ram_pool *pool,
-		       const struct config_export *o, enum ram_state state,
-		       const struct disks_watch *watch, struct ram_disk **disk,
-		       struct config_errors *errors)
+static int make_filled(struct exports *exports, struct ram_pool *pool,
+		       const struct config_export *o,
+		       const struct disk_contents *contents,
+		       enum ram_state state, const struct disks_watch *watch,
+		       struct ram_disk **disk, struct config_errors *errors)
 {
+	bool filled = disk_is_filled(contents);
 	struct disk_taking taken;
 	struct ram_disk_spec spec = {
 		.name = o->name,
@@ -266,11 +226,12 @@ static int make_loaded(struct exports *exports, struct ram_pool *pool,
 		.fixed = o->size && o->fixed,
 		.quota = o->quota,
 		.guarantee = o->size ? o->guarantee : 0,
-		.state = RAM_MAKING,
+		.state = filled ? RAM_MAKING : state,
 		.progress = disk_taking,
 		.arg = &taken,
 	};
 	struct ram_why why = {"it cannot be kept in the pool"};
+	char text[DISK_CONTENTS_TEXT];
 	int error;
 
 	disk_taking_begin(&taken, exports, o->name, watch);
@@ -279,12 +240,19 @@ static int make_loaded(struct exports *exports, struct ram_pool *pool,
 		tell_failed(pool, o, error, errors);
 		return error;
 	}
-	taken.what = "of its image are loaded";
-	error = disk_load(pool, *disk, o, disk_taking, &taken, &why);
+	if (taken.told > taken.began)
+		log_info("export %s: all of its memory is there, after %" PRIu64
+			 " s",
+			 o->name, seconds() - taken.began);
+	if (!filled)
+		return 0;
+	taken.what = "of what is to be in it are there";
+	error = disk_fill(pool, *disk, o, contents, disk_taking, &taken, &why);
 	if (!error && state != RAM_MAKING)
 		error = ram_disk_state(*disk, state);
 	if (!error) {
-		log_info("export %s: loaded from %s", o->name, o->image);
+		log_info("export %s: %s", o->name,
+			 disk_contents_text(contents, text));
 		return 0;
 	}
 	config_error(errors, "%s: export %s: %s", o->where, o->name, why.text);
@@ -298,37 +266,24 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 	      const struct disks_watch *watch, struct ram_disk **disk,
 	      struct config_errors *errors)
 {
-	struct disk_taking taken;
 	struct ram_disk_spec spec = {
 		.name = o->name,
-		.size = o->size,
 		.fixed = o->fixed,
 		.quota = o->quota,
 		.guarantee = o->guarantee,
 		.state = state,
-		.progress = disk_taking,
-		.arg = &taken,
 	};
-	int error;
+	struct disk_contents contents;
 
 	if (o->clone)
 		return make_clone(exports, pool, o, watch, &spec, disk, errors);
-	if (o->image)
-		return make_loaded(exports, pool, o, state, watch, disk,
-				   errors);
-	if (o->size == 0) {
+	disk_contents(o, &contents);
+	if (o->size == 0 && !contents.file) {
 		tell_size(o, errors);
 		return -EINVAL;
 	}
-	disk_taking_begin(&taken, exports, o->name, watch);
-	error = ram_disk_create(pool, &spec, disk);
-	if (error)
-		tell_failed(pool, o, error, errors);
-	else if (taken.told > taken.began)
-		log_info("export %s: all of its memory is there, after %" PRIu64
-			 " s",
-			 o->name, seconds() - taken.began);
-	return error;
+	return make_filled(exports, pool, o, &contents, state, watch, disk,
+			   errors);
 }
 
 void disk_compare_parent(struct ram_pool *pool, struct ram_disk *disk,

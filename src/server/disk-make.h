@@ -14,8 +14,7 @@ struct disks_watch {
 	void *arg;
 };
 
-/* Memory is being taken for a disk that is guaranteed some, or an image is being
- * loaded into it. */
+/* Memory is being taken for a disk that is guaranteed some, or it is being filled. */
 struct disk_taking {
 	struct exports *exports;
 	const char *name;
@@ -44,7 +43,7 @@ int disk_take(struct exports *exports, struct ram_disk *disk,
 	      const struct config_export *o, const struct disks_watch *watch,
 	      struct config_errors *errors);
 
-/* A new one, empty, a clone or loaded from an image, in that state (RAM_WHOLE: kept from now on). *disk
+/* A new one, empty, a clone or filled (see disk-fill.h), in that state (RAM_WHOLE: kept from now on). *disk
  * is the caller's handle, if the result is 0; else there is no such disk, and a
  * line in *errors. */
 int disk_make(struct exports *exports, struct ram_pool *pool,
@@ -56,13 +55,6 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
  * is to be a clone of is asked for too. -EINVAL, and a line in *errors. */
 int disk_try(const struct config_export *o, bool parent,
 	     struct config_errors *errors);
-
-/* Fill a disk that is new and that nobody sees yet from o->image, and give it the
- * size and the promises of *o; without o->size that of the image. Blocks; outside
- * every epoch. As image_load(). */
-int disk_load(struct ram_pool *pool, struct ram_disk *disk,
-	      const struct config_export *o, ram_progress *progress, void *arg,
-	      struct ram_why *why);
 
 /* A disk that is there already is no clone of what o->clone names: a line in
  * *lines. */

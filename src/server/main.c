@@ -345,6 +345,8 @@ int main(int argc, char **argv)
 
 	keep_descriptors();
 	signal(SIGPIPE, SIG_IGN);
+	/* Whoever started us may have left it otherwise: we wait for children. */
+	signal(SIGCHLD, SIG_DFL);
 	/* Until there is something to reload, or to hand over. */
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR2, SIG_IGN);

@@ -31,6 +31,8 @@ struct making {
 	bool in_session;
 	uint8_t session[16];
 	struct waiter *waiters; /* guarded by makers.lock */
+	/* Its thread's: what the disk is to become, if it is made anew. */
+	struct ram_disk *model;
 };
 
 struct makers {
@@ -227,7 +229,7 @@ static int adopt_fresh(struct making *m, struct ram_disk *disk,
 	    (clients > 0 && !m->in_session && !note->in_session))
 		return 0;
 	if (clients == 0)
-		error = renew_disk(s, disk, &m->disk.o, &why);
+		error = renew_disk(s, disk, &m->disk.o, m->model, &why);
 	return error ? fail_fresh(answer, error, &why) : 0;
 }
 
@@ -269,8 +271,8 @@ static int take_exported(struct making *m, struct export *e,
 		return 0;
 	if (export_connections(e) > 0 && !m->in_session && !note.in_session)
 		return 0;
-	error = renew_unused(m->makers->server, e, &m->disk.o, note_renewed, m,
-			     &why);
+	error = renew_unused(m->makers->server, e, &m->disk.o, m->model,
+			     note_renewed, m, &why);
 	/* Somebody without a session came in between: the same device. */
 	if (error == -EBUSY && !m->in_session && !note.in_session)
 		return 0;
@@ -283,7 +285,7 @@ static int take_exported(struct making *m, struct export *e,
 
 static bool takes_long(const struct template_disk *t)
 {
-	return t->o.fixed || t->o.guarantee > 0 || t->o.image;
+	return t->o.fixed || t->o.guarantee > 0 || t->o.image || t->o.format;
 }
 
 static int make_new(struct making *m, struct making_answer *answer)
@@ -325,6 +327,49 @@ static int make_new(struct making *m, struct making_answer *answer)
 	return error;
 }
 
+/* With change_lock. Whether it is there already, and another session's. */
+static bool is_used_up(struct making *m, uint64_t *size)
+{
+	struct ram_disk *disk;
+	struct note note;
+
+	if (ram_disk_open(m->makers->server->pool, m->disk.o.name, &disk))
+		return false;
+	note_load(disk, &note);
+	*size = ram_disk_size(disk);
+	ram_disk_put(disk);
+	return !of_session(m, &note);
+}
+
+static bool model_stopped(void *m, uint64_t done, uint64_t all)
+{
+	(void)done;
+	(void)all;
+	return job_cancelled(&((struct making *)m)->job);
+}
+
+/* A file system is made while others change what they like; whether there is use for
+ * it is looked at afterwards. */
+static int make_model(struct making *m, struct making_answer *answer)
+{
+	struct server *s = m->makers->server;
+	struct ram_why why;
+	uint64_t size;
+	bool wanted;
+	int error;
+
+	if (!m->disk.fresh || !m->disk.o.format)
+		return 0;
+	pthread_mutex_lock(&s->change_lock);
+	wanted = is_used_up(m, &size);
+	pthread_mutex_unlock(&s->change_lock);
+	if (!wanted)
+		return 0;
+	error = renew_model(s, &m->disk.o, size, model_stopped, m, &m->model,
+			    &why);
+	return error ? fail_fresh(answer, error, &why) : 0;
+}
+
 static int make(struct making *m, struct making_answer *answer)
 {
 	struct server *s = m->makers->server;
@@ -335,6 +380,9 @@ static int make(struct making *m, struct making_answer *answer)
 	if (job_cancelled(&m->job))
 		return fail(answer, -ECANCELED, NBD_REP_ERR_SHUTDOWN,
 			    "the server stops");
+	error = make_model(m, answer);
+	if (error)
+		return error;
 	pthread_mutex_lock(&s->change_lock);
 	e = exports_get(&s->exports, m->disk.o.name);
 	error = e && !e->fresh ? 0 : look_again(m, answer);
@@ -380,6 +428,7 @@ static void run(struct job *job, struct ram_thread *ram)
 
 	(void)ram;
 	answer.error = make(m, &answer);
+	renew_drop(m->model);
 	pthread_mutex_lock(&makers->lock);
 	for (at = &makers->list; *at != m; at = &(*at)->next)
 		;

@@ -143,8 +143,7 @@ static bool names_disks(const struct options *o)
 /* Keys of templates that are read and looked at, and not obeyed yet. */
 static void warn_templates(const struct config *config)
 {
-	static const char *const later[] = {
-		"format", "label", "block", "files", "rate", "weight", "load"};
+	static const char *const later[] = {"rate", "weight", "load"};
 	const struct config_key *key;
 	unsigned i, k;
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "disk-fill.h"
 #include "reason.h"
 
 static int fail(struct ram_why *why, int error, const char *name)
@@ -24,16 +24,40 @@ static int fail(struct ram_why *why, int error, const char *name)
 	return reason(why, error, "%s: cannot be made anew: %s", name, what);
 }
 
-/* What it is to become, beside it: a disk that no restart finds again. */
-static int make_model(struct server *s, const struct config_export *o,
-		      uint64_t size, struct ram_disk **model,
-		      struct ram_why *why)
+void renew_drop(struct ram_disk *model)
+{
+	if (!model)
+		return;
+	ram_disk_delete(model);
+	ram_disk_put(model);
+}
+
+static int make_empty(struct server *s, const struct config_export *o,
+		      const struct ram_disk_spec *spec, ram_progress *progress,
+		      void *arg, struct ram_disk **model, struct ram_why *why)
+{
+	const struct disk_contents contents = {.format = o->format};
+	int error = ram_disk_create(s->pool, spec, model);
+
+	if (error)
+		return fail(why, error, o->name);
+	if (!o->format)
+		return 0;
+	error = disk_fill(s->pool, *model, o, &contents, progress, arg, why);
+	if (error)
+		renew_drop(*model);
+	return error;
+}
+
+int renew_model(struct server *s, const struct config_export *o, uint64_t size,
+		ram_progress *progress, void *arg, struct ram_disk **model,
+		struct ram_why *why)
 {
 	static _Atomic uint64_t last;
 	char name[40];
 	struct ram_disk_spec spec = {
 		.name = name,
-		.size = size,
+		.size = o->size > 0 ? o->size : size,
 		.state = RAM_TEMPORARY,
 	};
 	struct ram_disk *source;
@@ -42,10 +66,8 @@ static int make_model(struct server *s, const struct config_export *o,
 	/* No other can be called so: clients and commands cannot say it. */
 	snprintf(name, sizeof(name), "\001renew-%" PRIu64,
 		 atomic_fetch_add(&last, 1));
-	if (!o->clone) {
-		error = ram_disk_create(s->pool, &spec, model);
-		return error ? fail(why, error, o->name) : 0;
-	}
+	if (!o->clone)
+		return make_empty(s, o, &spec, progress, arg, model, why);
 	error = ram_disk_open(s->pool, o->clone, &source);
 	if (error)
 		return reason(why, error,
@@ -59,33 +81,43 @@ static int make_model(struct server *s, const struct config_export *o,
 	if (o->size > 0)
 		error = ram_disk_resize(*model, o->size);
 	if (error) {
-		ram_disk_delete(*model);
-		ram_disk_put(*model);
+		renew_drop(*model);
 		return fail(why, error, o->name);
 	}
 	return 0;
 }
 
-int renew_disk(struct server *server, struct ram_disk *disk,
-	       const struct config_export *o, struct ram_why *why)
+static bool stopping(void *arg, uint64_t done, uint64_t all)
 {
-	uint64_t size = o->size > 0 ? o->size : ram_disk_size(disk);
-	struct ram_disk *model;
+	struct server *s = arg;
+
+	(void)done;
+	(void)all;
+	return exports_stopping(&s->exports);
+}
+
+int renew_disk(struct server *server, struct ram_disk *disk,
+	       const struct config_export *o, struct ram_disk *model,
+	       struct ram_why *why)
+{
+	struct ram_disk *own = NULL;
 	int error;
 
 	if (ram_disk_readonly(disk))
 		return fail(why, -EROFS, o->name);
-	error = make_model(server, o, size, &model, why);
-	if (error)
-		return error;
-	error = ram_disk_replace(disk, model);
-	ram_disk_delete(model);
-	ram_disk_put(model);
+	if (!model) {
+		error = renew_model(server, o, ram_disk_size(disk), stopping,
+				    server, &own, why);
+		if (error)
+			return error;
+	}
+	error = ram_disk_replace(disk, model ? model : own);
+	renew_drop(own);
 	return error ? fail(why, error, o->name) : 0;
 }
 
 int renew_unused(struct server *server, struct export *e,
-		 const struct config_export *o,
+		 const struct config_export *o, struct ram_disk *model,
 		 int (*then)(void *arg, struct ram_disk *disk), void *arg,
 		 struct ram_why *why)
 {
@@ -94,7 +126,7 @@ int renew_unused(struct server *server, struct export *e,
 
 	if (error)
 		return error;
-	error = renew_disk(server, e->disk, o, why);
+	error = renew_disk(server, e->disk, o, model, why);
 	/* Of a disk that nobody has open, -EBUSY would say that somebody has. */
 	if (error == -EBUSY)
 		error = -EFBIG;

@@ -133,6 +133,7 @@ done
 # a file and on the command line.
 for section in server pool export; do
 	for key in $(cat "$tmp/help-$section"); do
+		with=
 		case $key in
 		listen) value=localhost:10809 ;;
 		insecure | readonly | default | lock | detect-zeroes) value=yes ;;
@@ -146,16 +147,18 @@ for section in server pool export; do
 		writers) value=many ;;
 		handshake-timeout) value=5s ;;
 		alloc) value=thin ;;
+		block) value=4K with=format=ext4 ;;
+		label | files) value=$tmp/files with=format=ext4 ;;
 		*) value=1 ;;
 		esac
 		if [ "$section" = export ]; then
-			set -- -e "disk,size=1G,$key=$value"
+			set -- -e "disk,size=1G,${with:+$with,}$key=$value"
 			echo "[export disk]"
 		else
 			set -- -o "$key=$value" 1G
 			echo "[$section]"
 		fi >"$tmp/one.conf"
-		echo "$key = $value" >>"$tmp/one.conf"
+		printf '%s\n' $with "$key = $value" >>"$tmp/one.conf"
 		"$program" -t "$@" "${alone[@]}" || fail "$* is refused"
 		"$program" -t -c "$tmp/one.conf" "${alone[@]}" ||
 			fail "[$section] $key = $value is refused"
