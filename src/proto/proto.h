@@ -52,6 +52,10 @@ struct proto_context {
 	enum proto_context_kind kind;
 };
 
+/* What a server says to a session with a lower epoch than it has heard of, as the
+ * text of ERR_POLICY: clients tell it from other refusals by these words. */
+#define PROTO_TEXT_EPOCH "the session has a higher epoch already"
+
 /* A device's session, from an export name that ends in ;s=UUID.EPOCH. */
 struct proto_session {
 	uint8_t uuid[16]; /* in the order in which it is written */

@@ -307,8 +307,7 @@ static void enter_session(struct conn *c, const struct proto_session *who)
 		}
 		break;
 	case SESSION_OLD:
-		refuse(c, NBD_REP_ERR_POLICY,
-		       "the session has a higher epoch already");
+		refuse(c, NBD_REP_ERR_POLICY, PROTO_TEXT_EPOCH);
 		break;
 	case SESSION_FOREIGN:
 		refuse(c, NBD_REP_ERR_POLICY,
@@ -333,8 +332,7 @@ int handshake_session_ready(struct conn *c)
 	if (sessions_current(&c->worker->server->sessions, &c->session))
 		take_place(c);
 	else
-		refuse(c, NBD_REP_ERR_POLICY,
-		       "the session has a higher epoch already");
+		refuse(c, NBD_REP_ERR_POLICY, PROTO_TEXT_EPOCH);
 	return go_on(c);
 }
 
