@@ -38,7 +38,9 @@ struct attach_terms {
 	char uuid[37];	   /* lower case */
 	uint64_t gen;
 	bool tls;
-	char tls_text[96]; /* "TLSv1.3 TLS_AES_128_GCM_SHA256 (kernel)" */
+	/* "TLSv1.3 TLS_AES_128_GCM_SHA256 (kernel)"; relay, or asked, where that
+	 * stands. */
+	char tls_text[96];
 };
 
 struct attach_relay;
@@ -65,7 +67,7 @@ int attach_link_open(struct attach_target *target,
 		     struct attach_why *why);
 
 /* Close our end; a kernel that was given fd keeps its own. A relay is ended, and
- * with it the link. Closing twice is fine. */
+ * with it the link; so close it before its target. Closing twice is fine. */
 void attach_link_close(struct attach_link *link);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "ktls.h"
 #include "log.h"
 #include "target-private.h"
 
@@ -107,6 +108,42 @@ static int resolve(struct attach_target *t, struct attach_why *why)
 	return t->addresses ? 0 : no_memory(why);
 }
 
+/* --------------------------------------------------------------------- TLS */
+
+/* The first one that makes loading fail. */
+static void fault(void *arg, bool warning, const char *text)
+{
+	struct attach_why *why = arg;
+
+	if (!warning && !*why->text)
+		attach_fail(why, 0, "%s", text);
+}
+
+static int load_tls(struct attach_target *t, struct attach_why *why)
+{
+	const struct attach_uri *u = &t->uri;
+	const struct io_tls_client_config config = {
+		.dir = u->certificates,
+		.psk_file = u->psk_file,
+		.user = u->user,
+		.verify = u->verify_peer,
+	};
+	int error;
+
+	*why->text = 0;
+	error = io_tls_client_load(&config, &t->peer.client, fault, why);
+	if (error == -ENOMEM)
+		return no_memory(why);
+	if (error)
+		return error;
+	t->peer.trusted = u->certificates;
+	if (!u->psk_file)
+		t->peer.host = u->hostname ? u->hostname : u->host;
+	/* Asked now, since it may load a module. */
+	t->relay = t->options.relay || u->socket || !attach_ktls_known();
+	return 0;
+}
+
 /* ------------------------------------------------------------------ public */
 
 int attach_target_open(const char *uri, const struct attach_options *options,
@@ -124,6 +161,8 @@ int attach_target_open(const char *uri, const struct attach_options *options,
 		make_name(t);
 		error = t->uri.socket ? use_socket(t, why) : resolve(t, why);
 	}
+	if (!error && t->uri.tls)
+		error = load_tls(t, why);
 	if (error) {
 		attach_target_close(t);
 		return error;
@@ -136,6 +175,7 @@ void attach_target_close(struct attach_target *t)
 {
 	if (!t)
 		return;
+	io_tls_client_free(t->peer.client);
 	attach_uri_free(&t->uri);
 	free(t->addresses);
 	free(t);

@@ -8,52 +8,8 @@
 
 #include "check.h"
 #include "cleanup.h"
+#include "tls-ciphers.h"
 #include "tls-private.h"
-
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#ifndef HWCAP_AES
-#define HWCAP_AES (1 << 3)
-#endif
-#endif
-
-/* AES of 128 bits comes first, even before 256: in TLS 1.3 a pre-shared key fits
- * a cipher with SHA-256 only, and where clients decide it is ChaCha20, a fifth as
- * fast. Keys come before certificates in TLS 1.2: a client that offers them has
- * one. */
-#define AES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384"
-#define CHACHA_13 "TLS_CHACHA20_POLY1305_SHA256"
-#define AES_12                                                       \
-	"DHE-PSK-AES128-GCM-SHA256:DHE-PSK-AES256-GCM-SHA384:"       \
-	"PSK-AES128-GCM-SHA256:PSK-AES256-GCM-SHA384:"               \
-	"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:" \
-	"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384"
-#define CHACHA_12                                                \
-	"ECDHE-PSK-CHACHA20-POLY1305:DHE-PSK-CHACHA20-POLY1305:" \
-	"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
-
-static bool has_aes(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	return __builtin_cpu_supports("aes") &&
-	       __builtin_cpu_supports("pclmul");
-#elif defined(__aarch64__)
-	return getauxval(AT_HWCAP) & HWCAP_AES;
-#else
-	return false;
-#endif
-}
-
-static const char *usual_13(void)
-{
-	return has_aes() ? AES_13 ":" CHACHA_13 : CHACHA_13 ":" AES_13;
-}
-
-/* With ChaCha20 first, keys of TLS 1.2 are before certificates still. */
-static const char *usual_12(void)
-{
-	return has_aes() ? AES_12 ":" CHACHA_12 : CHACHA_12 ":" AES_12;
-}
 
 /* ----------------------------------------------------------------- ciphers */
 
@@ -159,8 +115,10 @@ static void set_ciphers(struct tls_faults *f, SSL_CTX *ctx, const char *ciphers)
 	}
 	if (ciphers && !divide(f, ciphers, new_13, new_12))
 		return;
-	if (SSL_CTX_set_ciphersuites(ctx, *new_13 ? new_13 : usual_13()) != 1 ||
-	    SSL_CTX_set_cipher_list(ctx, *new_12 ? new_12 : usual_12()) != 1)
+	if (SSL_CTX_set_ciphersuites(ctx, *new_13 ? new_13 : tls_usual_13()) !=
+		    1 ||
+	    SSL_CTX_set_cipher_list(ctx, *new_12 ? new_12 : tls_usual_12()) !=
+		    1)
 		tls_fault(f, NULL,
 			  "tls-ciphers: there is no cipher in \"%.200s\"; see "
 			  "openssl ciphers",
@@ -249,7 +207,7 @@ static void load(struct io_tls *tls, struct tls_faults *f,
 	}
 	set_ciphers(f, tls->ctx, config->ciphers);
 	tls_files_load(f, tls->ctx, &have);
-	tls->keys = psk_load(f);
+	tls->keys = psk_load(f, "keys.psk", false);
 	if (tls->keys) {
 		psk_use(tls->ctx);
 		warn_keys(f, tls->ctx);
@@ -260,7 +218,14 @@ static void load(struct io_tls *tls, struct tls_faults *f,
 int io_tls_load(const struct io_tls_config *config, struct io_tls **result,
 		io_tls_fault *fault, void *arg)
 {
-	struct tls_faults f = {.tell = fault, .arg = arg, .dir = config->dir};
+	struct tls_faults f = {
+		.tell = fault,
+		.arg = arg,
+		.dir = config->dir,
+		.cert = "server-cert.pem",
+		.key = "server-key.pem",
+		.server = true,
+	};
 	struct io_tls *tls = calloc(1, sizeof(*tls));
 	struct stat st;
 

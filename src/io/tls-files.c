@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a tls-dir: read, understood, and compared with each other, so that
+/* The files of a tls-dir, and of a client's folder: read, understood, and compared with each other, so that
  * what would go wrong at a client's first try is told at the start. */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,6 @@
 
 #define CA "ca-cert.pem"
 #define CRL "ca-crl.pem"
-#define CERT "server-cert.pem"
-#define KEY "server-key.pem"
 
 /* Less than what 2048 bits of RSA are thought to be worth. */
 #define STRENGTH_LEAST 112
@@ -114,8 +112,10 @@ static char *read_all(struct tls_faults *f, const char *file, int fd,
 	text[have] = 0;
 	*len = have;
 	/* With their ends, so that nothing can move from one to another. */
-	EVP_DigestUpdate(f->digest, file, strlen(file) + 1);
-	EVP_DigestUpdate(f->digest, text, have + 1);
+	if (f->digest) {
+		EVP_DigestUpdate(f->digest, file, strlen(file) + 1);
+		EVP_DigestUpdate(f->digest, text, have + 1);
+	}
 	return text;
 }
 
@@ -232,7 +232,7 @@ static int no_passphrase(char *buf, int size, int writing, void *asked)
 static EVP_PKEY *read_key(struct tls_faults *f)
 {
 	size_t len;
-	char *text = tls_file_read(f, KEY, true, true, &len);
+	char *text = tls_file_read(f, f->key, true, true, &len);
 	BIO *b = text ? BIO_new_mem_buf(text, len) : NULL;
 	bool encrypted = false;
 	EVP_PKEY *key = NULL;
@@ -241,47 +241,48 @@ static EVP_PKEY *read_key(struct tls_faults *f)
 		key = PEM_read_bio_PrivateKey(b, NULL, no_passphrase,
 					      &encrypted);
 	if (b && encrypted)
-		tls_fault(f, KEY,
+		tls_fault(f, f->key,
 			  "is encrypted, and there is nobody to ask for its "
 			  "passphrase; decrypt it by openssl pkey");
 	else if (b && !key)
-		tls_fault(f, KEY, "there is no private key in it (PEM)");
+		tls_fault(f, f->key, "there is no private key in it (PEM)");
 	BIO_free(b);
 	tls_file_free(text, len);
 	ERR_clear_error();
 	return key;
 }
 
-/* ------------------------------------------------------------- the server */
+/* ------------------------------------------------------------ what is ours */
 
-static void use_server(struct tls_faults *f, SSL_CTX *ctx,
-		       STACK_OF(X509) * certs, EVP_PKEY *key)
+static void use_own(struct tls_faults *f, SSL_CTX *ctx, STACK_OF(X509) * certs,
+		    EVP_PKEY *key)
 {
 	X509 *cert = sk_X509_value(certs, 0);
 	const char *wrong = cert_dated(cert);
 	int i;
 
 	if (wrong)
-		tls_fault(f, CERT, "%s", wrong);
+		tls_fault(f, f->cert, "%s", wrong);
 	wrong = weak(cert);
 	if (wrong)
-		tls_fault(f, CERT, "%s", wrong);
+		tls_fault(f, f->cert, "%s", wrong);
 	if (X509_check_private_key(cert, key) != 1) {
-		tls_fault(f, CERT, "does not belong to the key in %s", KEY);
+		tls_fault(f, f->cert, "does not belong to the key in %s",
+			  f->key);
 		return;
 	}
 	if (f->failed)
 		return;
 	if (SSL_CTX_use_certificate(ctx, cert) != 1 ||
 	    SSL_CTX_use_PrivateKey(ctx, key) != 1) {
-		tls_fault(f, CERT, "cannot be used: %s",
+		tls_fault(f, f->cert, "cannot be used: %s",
 			  ERR_reason_error_string(ERR_peek_last_error()));
 		return;
 	}
 	for (i = 1; i < sk_X509_num(certs); i++) {
 		if (SSL_CTX_add1_chain_cert(ctx, sk_X509_value(certs, i)) != 1)
 			tls_fault(
-				f, CERT, "its chain cannot be used: %s",
+				f, f->cert, "its chain cannot be used: %s",
 				ERR_reason_error_string(ERR_peek_last_error()));
 	}
 }
@@ -382,28 +383,29 @@ static void compare(struct tls_faults *f, SSL_CTX *ctx, STACK_OF(X509) * server)
 	}
 	X509_STORE_CTX_free(check);
 	if (good != 1)
-		tls_warning(f, CERT,
+		tls_warning(f, f->cert,
 			    "clients that have this %s will refuse it: %s", CA,
 			    X509_verify_cert_error_string(error));
 }
 
 void tls_files_load(struct tls_faults *f, SSL_CTX *ctx, struct tls_have *have)
 {
-	STACK_OF(X509) *server = read_certs(f, CERT, false);
+	STACK_OF(X509) *own = read_certs(f, f->cert, false);
 	STACK_OF(X509) *authority = read_certs(f, CA, false);
-	EVP_PKEY *key = server ? read_key(f) : NULL;
+	EVP_PKEY *key = own ? read_key(f) : NULL;
 
-	if (server && key)
-		use_server(f, ctx, server, key);
+	if (own && key)
+		use_own(f, ctx, own, key);
 	if (authority) {
 		use_authority(f, ctx, authority);
 		load_crl(f, ctx, authority);
 	}
-	if (server && authority && !f->failed)
-		compare(f, ctx, server);
-	have->certificate = server && key;
+	/* A client may well have one of another authority. */
+	if (f->server && own && authority && !f->failed)
+		compare(f, ctx, own);
+	have->certificate = own && key;
 	have->authority = authority;
 	EVP_PKEY_free(key);
-	sk_X509_pop_free(server, X509_free);
+	sk_X509_pop_free(own, X509_free);
 	sk_X509_pop_free(authority, X509_free);
 }

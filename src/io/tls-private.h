@@ -86,8 +86,10 @@ struct tls_faults {
 	io_tls_fault *tell;
 	void *arg;
 	const char *dir;
+	const char *cert, *key; /* the files of our own certificate */
+	bool server;		/* it must please who has our authority */
 	bool failed;
-	EVP_MD_CTX *digest; /* of what is read */
+	EVP_MD_CTX *digest; /* of what is read; NULL: nobody wants it */
 };
 
 /* file: in the folder; NULL: what the text says is enough. */
@@ -105,8 +107,8 @@ char *tls_file_read(struct tls_faults *f, const char *file, bool needed,
 		    bool secret, size_t *len);
 void tls_file_free(char *text, size_t len);
 
-/* Load what is there into ctx. -ENOMEM, or 0 with or without faults. *have: there
- * is a server's certificate; an authority for those of clients. */
+/* Load what is there into ctx, with or without faults. *have: there is a
+ * certificate of our own; an authority for those of the other side. */
 struct tls_have {
 	bool certificate, authority;
 };
@@ -114,11 +116,22 @@ void tls_files_load(struct tls_faults *f, SSL_CTX *ctx, struct tls_have *have);
 
 /* ---------------------------------------------------------------- tls-psk.c */
 
-/* Of lines USER:HEX. NULL after a fault, or if there is no such file. */
-struct psk_keys *psk_load(struct tls_faults *f);
+struct psk_key {
+	const char *user; /* within the text of the file */
+	unsigned line;
+	uint8_t bytes[64];
+	size_t len;
+};
+
+/* Of lines USER:HEX. NULL after a fault, or if there is no such file and it is
+ * not needed. */
+struct psk_keys *psk_load(struct tls_faults *f, const char *file, bool needed);
 void psk_free(struct psk_keys *keys); /* NULL is fine */
 
-/* Have ctx ask them. */
+/* A user's key; user NULL: the only one. NULL: there is none. */
+const struct psk_key *psk_find(const struct psk_keys *keys, const char *user);
+
+/* Have ctx, a server's, ask them. */
 void psk_use(SSL_CTX *ctx);
 
 #endif

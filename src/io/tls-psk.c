@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pre-shared keys: the file keys.psk, and how OpenSSL asks for them.
+/* Pre-shared keys: files of them, and how OpenSSL asks a server for one.
  *
  * A user that is not there is given a key that nobody knows, so that his
  * handshake fails in the same way, and after the same work, as one with a wrong
@@ -15,17 +15,9 @@
 #include "parse.h"
 #include "tls-private.h"
 
-#define FILE_NAME "keys.psk"
 #define USER_MOST 128u /* what OpenSSL takes from a client, in TLS 1.2 */
 #define KEY_LEAST 16u  /* bytes */
-#define KEY_MOST 64u
-
-struct psk_key {
-	const char *user; /* within the text of the file */
-	unsigned line;
-	uint8_t bytes[KEY_MOST];
-	size_t len;
-};
+#define KEY_MOST sizeof(((struct psk_key *)0)->bytes)
 
 struct psk_keys {
 	char *text;
@@ -96,7 +88,8 @@ static int by_user(const void *a, const void *b)
 		      ((const struct psk_key *)b)->user);
 }
 
-static void find_doubles(struct tls_faults *f, const struct psk_keys *keys)
+static void find_doubles(struct tls_faults *f, const char *file,
+			 const struct psk_keys *keys)
 {
 	const struct psk_key *a, *b;
 	char name[128];
@@ -108,7 +101,7 @@ static void find_doubles(struct tls_faults *f, const struct psk_keys *keys)
 		if (strcmp(a->user, b->user) != 0)
 			continue;
 		log_escape(a->user, strlen(a->user), name, sizeof(name));
-		tls_fault(f, FILE_NAME,
+		tls_fault(f, file,
 			  "lines %u and %u: both are of the user \"%s\"; "
 			  "remove one",
 			  (unsigned)min_u64(a->line, b->line),
@@ -117,7 +110,8 @@ static void find_doubles(struct tls_faults *f, const struct psk_keys *keys)
 }
 
 /* Empty lines are passed over; what is wrong is told line by line. */
-static void parse_file(struct tls_faults *f, struct psk_keys *keys)
+static void parse_file(struct tls_faults *f, const char *file,
+		       struct psk_keys *keys)
 {
 	char *line = keys->text, *end = keys->text + keys->text_len, *next;
 	const char *wrong;
@@ -134,25 +128,24 @@ static void parse_file(struct tls_faults *f, struct psk_keys *keys)
 		wrong = parse_line(line, &keys->list[keys->count]);
 		keys->list[keys->count].line = number;
 		if (wrong)
-			tls_fault(f, FILE_NAME, "line %u: %s", number, wrong);
+			tls_fault(f, file, "line %u: %s", number, wrong);
 		else
 			keys->count++;
 	}
 	qsort(keys->list, keys->count, sizeof(*keys->list), by_user);
-	find_doubles(f, keys);
+	find_doubles(f, file, keys);
 	if (keys->count == 0 && !f->failed)
-		tls_fault(f, FILE_NAME,
-			  "there is no key in it; a line is USER:KEY");
+		tls_fault(f, file, "there is no key in it; a line is USER:KEY");
 }
 
-struct psk_keys *psk_load(struct tls_faults *f)
+struct psk_keys *psk_load(struct tls_faults *f, const char *file, bool needed)
 {
 	struct psk_keys *keys = calloc(1, sizeof(*keys));
 	size_t i, lines = 1;
 
 	if (keys)
-		keys->text = tls_file_read(f, FILE_NAME, false, true,
-					   &keys->text_len);
+		keys->text =
+			tls_file_read(f, file, needed, true, &keys->text_len);
 	if (!keys || !keys->text) {
 		free(keys);
 		return NULL;
@@ -160,17 +153,27 @@ struct psk_keys *psk_load(struct tls_faults *f)
 	for (i = 0; i < keys->text_len; i++)
 		lines += keys->text[i] == '\n';
 	if (strlen(keys->text) != keys->text_len)
-		tls_fault(f, FILE_NAME, "has a zero byte in it");
+		tls_fault(f, file, "has a zero byte in it");
 	keys->list = calloc(lines, sizeof(*keys->list));
 	keys->nobody.len = 32;
 	if (!keys->list ||
 	    RAND_bytes(keys->nobody.bytes, keys->nobody.len) != 1) {
-		tls_fault(f, FILE_NAME, "no memory for its keys");
+		tls_fault(f, file, "no memory for its keys");
 		psk_free(keys);
 		return NULL;
 	}
-	parse_file(f, keys);
+	parse_file(f, file, keys);
 	return keys;
+}
+
+const struct psk_key *psk_find(const struct psk_keys *keys, const char *user)
+{
+	const struct psk_key wanted = {.user = user};
+
+	if (!user)
+		return keys->count == 1 ? keys->list : NULL;
+	return bsearch(&wanted, keys->list, keys->count, sizeof(*keys->list),
+		       by_user);
 }
 
 /* ------------------------------------------------------------- being asked */
@@ -180,17 +183,14 @@ static const struct psk_key *look_up(struct tls_stream *t, const char *user,
 				     size_t len)
 {
 	const struct psk_keys *keys = t->context->keys;
-	struct psk_key wanted = {0};
 	const struct psk_key *found = NULL;
 
 	free(t->user);
 	t->user = strndup(user, len);
 	if (!t->user)
 		return NULL;
-	wanted.user = t->user;
 	if (strlen(t->user) == len)
-		found = bsearch(&wanted, keys->list, keys->count,
-				sizeof(*keys->list), by_user);
+		found = psk_find(keys, t->user);
 	t->key_fake = !found;
 	return found ? found : &keys->nobody;
 }

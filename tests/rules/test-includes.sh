@@ -12,7 +12,7 @@ src/util   |                                |
 src/store  | src/util/                      |
 src/proto  | src/util/                      |
 src/io     | src/util/                      | sockets openssl
-src/attach | src/util/ src/proto/proto.h src/proto/nbd.h src/proto/client.h | sockets openssl libnl
+src/attach | src/util/ src/proto/proto.h src/proto/nbd.h src/proto/client.h src/io/tls-client.h | sockets openssl libnl
 src/control | src/util/                     | jansson
 src/image  | src/util/ src/store/store.h    | zstd
 src/server | src/util/ src/store/store.h src/image/image.h src/proto/proto.h src/proto/nbd.h src/io/io.h src/io/tls.h src/control/control.h | libevent systemd sockets
