@@ -137,7 +137,10 @@ static int stage_view(struct conn *c, struct payload *p)
 	if (error == -EAGAIN && !has_turn(c) && take_turn(c))
 		error = ram_disk_stage(c->export->disk, ram, len, off, RAM_LAST,
 				       &p->view);
-	if (error == -ENOSPC && stage_kept(c, p, len, off) == 0)
+	/* The pool is full; or may not be for long, but as long as it is what came
+	 * before of this payload that holds the rest, waiting here were in vain. */
+	if ((error == -ENOSPC || (error == -EAGAIN && c->payload)) &&
+	    stage_kept(c, p, len, off) == 0)
 		error = 0;
 	return error;
 }

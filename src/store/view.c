@@ -222,15 +222,19 @@ static int stage_populate(struct ram_thread *t, const struct run *run)
 	return error;
 }
 
-/* Where the payload for a run, of which a view is to have more, is received. NULL:
- * *error, or 0 if the view should end before this run. */
+/* So many blocks at least are worth going round by the buffer. */
+#define BOUNCE_LEAST 16u
+
+/* Where the payload for a run, of `blocks` that the view is to have still, is
+ * received. NULL: *error, or 0 if the view should end before this run. */
 static uint8_t *stage_place(struct ram_view *view, struct ram_thread *t,
-			    const struct run *run, int *error)
+			    const struct run *run, uint64_t blocks, int *error)
 {
 	uint8_t *buf = NULL;
 
 	*error = 0;
-	if (run->cold && bounce_possible(view, t)) {
+	if (run->cold && run->count >= min_u64(blocks, BOUNCE_LEAST) &&
+	    bounce_possible(view, t)) {
 		/* It is a view of its own. */
 		if (view->count > 0)
 			return NULL;
@@ -256,7 +260,7 @@ static int stage_take(struct ram_view *view, struct ram_thread *t, uint64_t len)
 		error = block_take(t, min_u64(blocks, RUN_BLOCKS), &run);
 		if (error)
 			return error;
-		place = stage_place(view, t, &run, &error);
+		place = stage_place(view, t, &run, blocks, &error);
 		if (!place) {
 			block_untake(t, run);
 			return error;
