@@ -108,6 +108,10 @@ static int print_disk(const struct json_t *disk)
 		{"writers", "of them, writers", COLUMN_COUNT},
 		{"made", "made by", COLUMN_TEXT},
 		{"template", "template", COLUMN_NAME},
+		{"save", "saved to", COLUMN_NAME},
+		{"saved-ago", "saved before", COLUMN_SECS},
+		{"save-state", "save", COLUMN_TEXT},
+		{"save-error", "not saved for", COLUMN_NAME},
 		{"owner", "owner", COLUMN_NAME},
 		{"uuid", "uuid", COLUMN_TEXT},
 		{"generation", "generation", COLUMN_COUNT},
@@ -314,6 +318,15 @@ int print_stats(struct json_t *result)
 		{"waits", "WAITS", COLUMN_COUNT},
 		END,
 	};
+	static const struct column saves[] = {
+		{"name", "SAVE OF", COLUMN_NAME},
+		{"state", "STATE", COLUMN_TEXT},
+		{"saved-ago", "SAVED BEFORE", COLUMN_SECS},
+		{"done", "DONE", COLUMN_SIZE},
+		{"all", "OF", COLUMN_SIZE},
+		{"file", "FILE", COLUMN_NAME},
+		END,
+	};
 	static const struct column server[] = {
 		{"connections", "connections now", COLUMN_COUNT},
 		{"accepted", "accepted", COLUMN_COUNT},
@@ -330,7 +343,10 @@ int print_stats(struct json_t *result)
 	putchar('\n');
 	if (!error)
 		error = print_pool(control_member(result, "pool"));
-	return error;
+	if (error || control_count(control_member(result, "saves")) == 0)
+		return error;
+	putchar('\n');
+	return table_print(control_member(result, "saves"), saves);
 }
 
 /* -------------------------------------------------------------- progress */

@@ -49,17 +49,28 @@ int image_format(const struct image_format *f, struct ram_disk *disk,
 		 struct ram_thread *thread, uint64_t most,
 		 ram_progress *progress, void *arg, struct ram_why *why);
 
+#define IMAGE_UNLESS_SAME 1u /* leave a file alone that holds just this */
+
+struct image_saved {
+	uint64_t bytes; /* written to the file */
+	bool same;	/* it held just this: it was left alone */
+};
+
 /* Write a disk that does not change meanwhile to a file: beside it first, as
  * path.tmp, and in its place when all of it is safe; whatever happens, path is the
  * old file or the new one. A file that is replaced leaves its mode and owner to the
- * new one; else only we may read it. progress is told bytes of data.
+ * new one; else only we may read it. Where the file system can share what two files
+ * have in common (btrfs, xfs), the new one begins as a copy of a raw old one, and only
+ * blocks that differ are written: by comparing them, so that whoever has written the old
+ * one, it comes out right, and the pool need not hold what was saved last. progress
+ * is told bytes of data.
  * -EBUSY      another save to this file is under way
  * -EINVAL     a folder or a device is there
  * -ENOSPC     the file system has no room
  * -ECANCELED  progress said so
  * -ENOMEM, and what the system calls gave */
 int image_save(struct ram_disk *disk, struct ram_thread *thread,
-	       const char *path, ram_progress *progress, void *arg,
-	       struct ram_why *why);
+	       const char *path, unsigned flags, ram_progress *progress,
+	       void *arg, struct image_saved *saved, struct ram_why *why);
 
 #endif

@@ -75,6 +75,8 @@ static int put_data(struct save *s, uint64_t len, uint64_t off)
 		s->done += n;
 		if (stopped(s))
 			return give_up(s);
+		if (s->target.looks && s->target.differs)
+			return 0;
 		len -= n;
 		off += n;
 	}
@@ -98,16 +100,47 @@ static int copy(struct save *s)
 			return fail_read(s, error);
 		error = extent.kind == RAM_HOLE ? put_hole(s, extent.len)
 						: put_data(s, extent.len, off);
-		if (error)
+		/* Who only looks has seen enough. */
+		if (error || (s->target.looks && s->target.differs))
 			return error;
 		off += extent.len;
 	}
 	return 0;
 }
 
+/* 0, and *same: the file holds just this. */
+static int look(struct save *s, const char *path, uint64_t size, bool *same)
+{
+	int error = target_look(&s->target, path, size, s->why);
+
+	if (!error)
+		error = copy(s);
+	*same = error == 0 && !s->target.differs;
+	target_close(&s->target);
+	s->done = 0;
+	/* A file that cannot be read is replaced. */
+	return error == -ECANCELED ? error : 0;
+}
+
+static int write_all(struct save *s, const char *path,
+		     const struct ram_disk_info *info,
+		     struct image_saved *saved)
+{
+	int error =
+		target_open(&s->target, path, info->size, info->held, s->why);
+
+	if (!error)
+		error = copy(s);
+	if (!error)
+		error = target_finish(&s->target, s->why);
+	saved->bytes = s->target.written;
+	target_close(&s->target);
+	return error;
+}
+
 int image_save(struct ram_disk *disk, struct ram_thread *thread,
-	       const char *path, ram_progress *progress, void *arg,
-	       struct ram_why *why)
+	       const char *path, unsigned flags, ram_progress *progress,
+	       void *arg, struct image_saved *saved, struct ram_why *why)
 {
 	struct save s = {
 		.disk = disk,
@@ -118,18 +151,17 @@ int image_save(struct ram_disk *disk, struct ram_thread *thread,
 		.buf = malloc(IMAGE_CHUNK),
 	};
 	struct ram_disk_info info;
-	int error;
+	int error = 0;
 
+	memset(saved, 0, sizeof(*saved));
+	if (!s.buf)
+		return image_fail(why, -ENOMEM, path, "no memory");
 	ram_disk_info(disk, thread, RAM_INFO_USAGE, &info);
 	s.all = info.held;
-	error = target_open(&s.target, path, info.size, info.held, why);
-	if (!error && !s.buf)
-		error = image_fail(why, -ENOMEM, path, "no memory");
-	if (!error)
-		error = copy(&s);
-	if (!error)
-		error = target_finish(&s.target, why);
-	target_close(&s.target);
+	if (flags & IMAGE_UNLESS_SAME)
+		error = look(&s, path, info.size, &saved->same);
+	if (!error && !saved->same)
+		error = write_all(&s, path, &info, saved);
 	free(s.buf);
 	return error;
 }

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -118,6 +120,41 @@ static int open_zst(struct target *t, struct ram_why *why)
 	return 0;
 }
 
+/* A file that shares what the old one has, if there is a raw one and its file system
+ * can do that. */
+static void share_old(struct target *t)
+{
+	int old = t->replaces && !t->zst
+			  ? open(t->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+						  O_NONBLOCK | O_NOCTTY)
+			  : -1;
+
+	if (old < 0)
+		return;
+	t->there = malloc(IMAGE_CHUNK);
+	t->compares = t->there && ioctl(t->fd, FICLONE, old) == 0;
+	close(old);
+}
+
+int target_look(struct target *t, const char *path, uint64_t size,
+		struct ram_why *why)
+{
+	memset(t, 0, sizeof(*t));
+	t->path = path;
+	t->size = size;
+	t->folder = -1;
+	t->looks = t->compares = true;
+	t->fd = image_is_zst(path)
+			? -1
+			: open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+					     O_NONBLOCK | O_NOCTTY);
+	if (t->fd < 0 || fstat(t->fd, &t->st) < 0 || !S_ISREG(t->st.st_mode) ||
+	    (uint64_t)t->st.st_size != size)
+		return 1;
+	t->there = malloc(IMAGE_CHUNK);
+	return t->there ? 0 : image_fail(why, -ENOMEM, path, "no memory");
+}
+
 int target_open(struct target *t, const char *path, uint64_t size,
 		uint64_t data, struct ram_why *why)
 {
@@ -135,6 +172,9 @@ int target_open(struct target *t, const char *path, uint64_t size,
 	if (!error && image_is_zst(path))
 		error = open_zst(t, why);
 	if (!error)
+		share_old(t);
+	/* What is shared takes no room; how much that is nobody knows before. */
+	if (!error && !t->compares)
 		error = look_for_room(t, data, why);
 	if (!error && !t->zst && ftruncate(t->fd, size) < 0)
 		error = fail_write(t, errno, why);
@@ -147,6 +187,7 @@ void target_close(struct target *t)
 		unlink(t->tmp);
 	ZSTD_freeCCtx(t->zst);
 	free(t->output);
+	free(t->there);
 	free(t->tmp);
 	if (t->fd >= 0)
 		close(t->fd);
@@ -171,7 +212,92 @@ static int write_raw(struct target *t, const uint8_t *data, size_t len,
 		data += n;
 		len -= n;
 		at += at < 0 ? 0 : n;
+		t->written += n;
 	}
+	return 0;
+}
+
+/* What the file has there, zeroes behind its end, into t->there. */
+static int read_there(struct target *t, size_t len, off_t at,
+		      struct ram_why *why)
+{
+	size_t have = 0;
+	ssize_t n = 1;
+
+	while (have < len && n != 0) {
+		n = pread(t->fd, t->there + have, len - have, at + have);
+		if (n < 0 && errno != EINTR)
+			return image_fail(why, -errno, t->path,
+					  "what is there cannot be read: %s",
+					  strerror(errno));
+		if (n > 0)
+			have += n;
+	}
+	memset(t->there + have, 0, len - have);
+	return 0;
+}
+
+/* At most IMAGE_CHUNK bytes: where they differ, a block at a time. */
+static int put_different(struct target *t, const uint8_t *data, size_t len,
+			 struct ram_why *why)
+{
+	size_t begin = 0, at, n;
+	int error = read_there(t, len, t->at, why);
+
+	if (error || memcmp(data, t->there, len) == 0)
+		return error;
+	t->differs = true;
+	if (t->looks)
+		return 0;
+	for (at = 0; at < len && !error; at += n) {
+		n = min_u64(RAM_BLOCK, len - at);
+		if (memcmp(data + at, t->there + at, n) != 0)
+			continue;
+		error = write_raw(t, data + begin, at - begin, t->at + begin,
+				  why);
+		begin = at + n;
+	}
+	return error ? error
+		     : write_raw(t, data + begin, len - begin, t->at + begin,
+				 why);
+}
+
+/* Whether the file has anything but zeroes between t->at and end. */
+static int find_different(struct target *t, uint64_t end, struct ram_why *why)
+{
+	off_t at = t->at, data;
+	size_t n;
+	int error = 0;
+
+	while (!error && !t->differs && (uint64_t)at < end) {
+		data = lseek(t->fd, at, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			break;
+		at = data > at ? data : at;
+		if ((uint64_t)at >= end)
+			break;
+		n = min_u64(IMAGE_CHUNK, end - at);
+		error = read_there(t, n, at, why);
+		t->differs = *t->there != 0 ||
+			     memcmp(t->there, t->there + 1, n - 1) != 0;
+		at += n;
+	}
+	return error;
+}
+
+static int put_hole(struct target *t, uint64_t len, struct ram_why *why)
+{
+	off_t data;
+
+	if (t->looks)
+		return find_different(t, t->at + len, why);
+	data = lseek(t->fd, t->at, SEEK_DATA);
+	if (data < 0 || (uint64_t)data >= t->at + len)
+		return 0;
+	if (fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, t->at,
+		      len) < 0)
+		return fail_write(t, errno, why);
+	t->differs = true;
 	return 0;
 }
 
@@ -204,7 +330,10 @@ int target_put(struct target *t, const void *data, uint64_t len,
 	int error = 0;
 
 	if (!t->zst) {
-		if (data)
+		if (t->compares)
+			error = data ? put_different(t, data, len, why)
+				     : put_hole(t, len, why);
+		else if (data)
 			error = write_raw(t, data, len, t->at, why);
 		t->at += len;
 		return error;

@@ -15,11 +15,21 @@ struct target {
 	int fd, folder;
 	bool replaces; /* st is of what is there */
 	bool made;     /* tmp is ours, and to be removed */
+	/* What is put is compared with what is there, and written where that differs;
+	 * or not even then, and `differs` is set. Raw. */
+	bool compares, looks, differs;
+	uint64_t written; /* bytes */
 	struct stat st;
 	uint64_t size, at;
 	struct ZSTD_CCtx_s *zst; /* NULL: raw */
-	uint8_t *output;
+	uint8_t *output, *there;
 };
+
+/* Only look whether path is a raw file that holds just what is put, of which nothing
+ * is written: 0, and t->differs says so when all has been put, or before. 1: it is none
+ * of that size. Closed by target_close() in any case. */
+int target_look(struct target *t, const char *path, uint64_t size,
+		struct ram_why *why);
 
 /* For a disk of that size, of which about `data` bytes are data. 0, or as
  * image_save(); closed by target_close() in any case. */

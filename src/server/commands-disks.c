@@ -94,6 +94,14 @@ static int read_settings(struct call *call, const char *name,
 		config_export_free(e);
 		return -1;
 	}
+	if (e->save || e->save_msec > 0) {
+		config_export_free(e);
+		return call_fail(call, "usage",
+				 "%s: save and save-every are for disks of the "
+				 "configuration; nbdramctl save %s FILE writes "
+				 "any",
+				 shown(name), shown(name));
+	}
 	if (config_export_check(e, &errors)) {
 		config_export_free(e);
 		return fail_config(call, &errors);

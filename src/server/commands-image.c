@@ -3,7 +3,6 @@
  * is done with a disk that nobody else sees. See commands.h. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +11,8 @@
 #include "cleanup.h"
 #include "commands.h"
 #include "disk-fill.h"
-#include "image.h"
-
-/* A disk for the time of the command, as no client and no other command can call
- * one; no restart finds it again. */
-static void hidden_name(char name[40])
-{
-	static _Atomic uint64_t last;
-
-	snprintf(name, 40, "\001image-%" PRIu64, atomic_fetch_add(&last, 1));
-}
+#include "disk-save.h"
+#include "saver.h"
 
 /* The daemon's folder is not the caller's. */
 static char *file_name(struct call *call)
@@ -60,6 +51,7 @@ static int fail(struct call *call, int error, const struct ram_why *why)
 
 	switch (error) {
 	case -ENOSPC:
+	case -EAGAIN:
 		code = "no-space";
 		break;
 	case -EBUSY:
@@ -77,59 +69,46 @@ static int fail(struct call *call, int error, const struct ram_why *why)
 
 /* -------------------------------------------------------------------- save */
 
-struct saving {
-	struct call *call;
-	uint64_t refusals; /* of the pool, when it began */
-	bool full;
-};
-
-/* What a snapshot holds may be what a writer waits for, who comes first. */
 static bool saving(void *arg, uint64_t done, uint64_t all)
 {
-	struct saving *s = arg;
-	struct ram_usage usage;
-
-	call_progress(s->call, "MiB of data", done >> 20, all >> 20);
-	ram_pool_usage(s->call->server->pool, &usage);
-	s->full = usage.refusals != s->refusals;
-	return s->full || call_cancelled(s->call);
+	call_progress(arg, "MiB of data", done >> 20, all >> 20);
+	return call_cancelled(arg);
 }
 
 static int save(struct call *call, struct ram_disk *disk, const char *name,
 		const char *file)
 {
-	char hidden[40];
-	struct ram_disk_spec spec = {.name = hidden, .state = RAM_TEMPORARY};
-	struct saving s = {.call = call};
-	struct ram_disk *snapshot;
-	struct ram_usage usage;
+	struct image_saved saved;
 	struct ram_why why;
+	int error = saver_save(call->server, disk, name, call->ram, file, 0,
+			       saving, call, &saved, &why);
+
+	return error ? fail(call, error, &why) : 0;
+}
+
+/* To the file that the configuration has for it. */
+static int save_own(struct call *call)
+{
+	CLEANUP_FREE char *name = call_name(call, "name");
+	CLEANUP_FREE char *file = NULL;
+	struct ram_disk *disk;
 	int error;
 
-	ram_pool_usage(call->server->pool, &usage);
-	s.refusals = usage.refusals;
-	hidden_name(hidden);
-	error = ram_disk_clone(disk, &spec, RAM_SNAPSHOT, &snapshot);
-	if (error)
-		return call_fail(call, error == -ENOSPC ? "no-space" : "failed",
-				 "%s: cannot be saved: %s", shown(name),
-				 error == -ENOSPC ? "the pool is full"
-						  : strerror(-error));
-	error = image_save(snapshot, call->ram, file, saving, &s, &why);
-	ram_disk_delete(snapshot);
-	ram_disk_put(snapshot);
-	if (error == -ECANCELED && s.full)
-		return call_fail(call, "no-space",
-				 "%s: was not saved: the pool has become full, "
-				 "and writers need what the save holds; try "
-				 "again when there is room",
+	if (!name || call_open_disk(call, name, &disk))
+		return -1;
+	file = saver_file(call->server, name);
+	error = file ? save(call, disk, name, file)
+		     : call_fail(call, "usage",
+				 "%s: to which file? The configuration has no "
+				 "save for it",
 				 shown(name));
-	return error ? fail(call, error, &why) : 0;
+	ram_disk_put(disk);
+	return error;
 }
 
 int command_save(struct call *call)
 {
-	return with_disk(call, save);
+	return call_has(call, "file") ? with_disk(call, save) : save_own(call);
 }
 
 /* -------------------------------------------------------------------- load */
@@ -144,7 +123,7 @@ static bool loading(void *arg, uint64_t done, uint64_t all)
 static int make_model(struct call *call, const struct ram_disk_info *info,
 		      const char *file, struct ram_disk **model)
 {
-	char hidden[40], where[300];
+	char hidden[DISK_HIDDEN_NAME], where[300];
 	uint64_t said =
 		call_configured(call->server, info->name, where, sizeof(where));
 	struct ram_disk_spec spec = {
@@ -161,7 +140,7 @@ static int make_model(struct call *call, const struct ram_disk_info *info,
 	struct ram_why why;
 	int error;
 
-	hidden_name(hidden);
+	disk_hidden_name(hidden);
 	error = ram_disk_create(call->server->pool, &spec, model);
 	if (error) {
 		snprintf(why.text, sizeof(why.text), "%s: cannot be loaded: %s",

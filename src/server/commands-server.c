@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "check.h"
 #include "cleanup.h"
 #include "clients.h"
 #include "commands.h"
 #include "reload.h"
+#include "saver.h"
 #include "worker.h"
 
 /* --------------------------------------------------------------- clients */
@@ -105,6 +108,38 @@ static void put_worker(struct control_writer *w, const char *name,
 	control_close(w, '}');
 }
 
+/* Disks that have a file, and how it stands with that. */
+static int put_saves(struct call *call)
+{
+	struct control_writer *w = &call->out;
+	struct saver_state *states;
+	uint64_t now = time(NULL);
+	int n = saver_states(call->server, NULL, &states), i;
+
+	if (n < 0)
+		return call_no_memory(call);
+	control_open(w, "saves", '[');
+	for (i = 0; i < n; i++) {
+		control_open(w, NULL, '{');
+		control_put_name(w, "name", states[i].name,
+				 strlen(states[i].name));
+		control_put_text(w, "state", saver_word(&states[i]));
+		if (states[i].saved > 0)
+			control_put_number(w, "saved-ago",
+					   now - min_u64(now, states[i].saved));
+		if (states[i].running) {
+			control_put_number(w, "done", states[i].done);
+			control_put_number(w, "all", states[i].all);
+		}
+		control_put_name(w, "file", states[i].file,
+				 strlen(states[i].file));
+		control_close(w, '}');
+	}
+	control_close(w, ']');
+	saver_states_free(states, n);
+	return 0;
+}
+
 int command_stats(struct call *call)
 {
 	struct control_writer *w = &call->out;
@@ -134,7 +169,7 @@ int command_stats(struct call *call)
 	put_counters(w, all);
 	control_close(w, '}');
 	put_pool(call);
-	return 0;
+	return put_saves(call);
 }
 
 /* ---------------------------------------------------------------- reload */

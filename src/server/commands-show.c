@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "cleanup.h"
 #include "commands.h"
 #include "config-keys.h"
 #include "note.h"
+#include "saver.h"
 #include "worker.h"
 
 /* ------------------------------------------------------------------ list */
@@ -166,6 +169,30 @@ static void put_rules(struct control_writer *w, const struct export *e,
 	control_put_text(w, "writers-policy", many ? "many" : "host");
 }
 
+/* Where and when it was saved, if it is at all. */
+static int put_save(struct call *call, const char *name)
+{
+	struct control_writer *w = &call->out;
+	struct saver_state *state;
+	uint64_t now = time(NULL);
+	int n = saver_states(call->server, name, &state);
+
+	if (n <= 0)
+		return n;
+	control_put_name(w, "save", state->file, strlen(state->file));
+	if (state->saved > 0) {
+		control_put_number(w, "saved", state->saved);
+		control_put_number(w, "saved-ago",
+				   now - min_u64(now, state->saved));
+	}
+	control_put_text(w, "save-state", saver_word(state));
+	if (state->error[0])
+		control_put_name(w, "save-error", state->error,
+				 strlen(state->error));
+	saver_states_free(state, n);
+	return 0;
+}
+
 static int put_disk(struct call *call, const struct ram_disk *disk,
 		    const struct ram_disk_info *info, const struct export *e)
 {
@@ -203,6 +230,8 @@ static int put_disk(struct call *call, const struct ram_disk *disk,
 			 : *note.template		       ? "template"
 					  : "configuration");
 	put_template(w, &note);
+	if (put_save(call, info->name))
+		return call_no_memory(call);
 	if (put_uuids(call, info))
 		return -1;
 	control_close(w, '}');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which exports are clones of which. See config.h. */
+/* What exports have to do with each other: which are clones of which, and that no two
+ * are saved to one file. See config.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,44 @@ int config_check_clones(const struct config *config,
 		    parents[at] == at)
 			continue;
 		tell_loop(&config->exports[at], errors);
+		result = -EINVAL;
+	}
+	return result;
+}
+
+static int by_save(const void *a, const void *b)
+{
+	const struct config_export *const *x = a, *const *y = b;
+
+	return strcmp((*x)->save, (*y)->save);
+}
+
+int config_check_saves(const struct config *config,
+		       struct config_errors *errors)
+{
+	CLEANUP_FREE const struct config_export **sorted =
+		calloc(config->export_count + 1, sizeof(*sorted));
+	char name[CONFIG_SHORT], other[CONFIG_SHORT];
+	unsigned n = 0, i;
+	int result = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (i = 0; i < config->export_count; i++) {
+		if (config->exports[i].save)
+			sorted[n++] = &config->exports[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), by_save);
+	for (i = 1; i < n; i++) {
+		if (strcmp(sorted[i - 1]->save, sorted[i]->save) != 0)
+			continue;
+		config_error(errors,
+			     "%s: export \"%s\": is saved to the file that "
+			     "\"%s\" is saved to; name another",
+			     sorted[i]->where,
+			     config_short(sorted[i]->name, name, sizeof(name)),
+			     config_short(sorted[i - 1]->name, other,
+					  sizeof(other)));
 		result = -EINVAL;
 	}
 	return result;

@@ -112,27 +112,44 @@ int config_export_set(struct config_export *e, const char *key,
 	return config_key_set(CONFIG_EXPORT, e, e->where, key, value, errors);
 }
 
+/* A key that means nothing without another. */
+static int check_needs(const struct config_export *e, const char *name,
+		       struct config_errors *errors)
+{
+	const char *key = e->label ? "label" : e->files ? "files" : NULL;
+	const char *needs = "format";
+
+	if (!key && e->block > 0)
+		key = "block";
+	if (e->format)
+		key = NULL;
+	if (!key && e->save_msec > 0 && !e->save) {
+		key = "save-every";
+		needs = "save";
+	}
+	/* What is missing was meant to be there, perhaps. */
+	if (!key || e->wrong)
+		return 0;
+	config_error(errors,
+		     "%s: export \"%s\": %s means nothing without %s; add "
+		     "that, or leave it out",
+		     e->where, name, key, needs);
+	return -EINVAL;
+}
+
 int config_export_check(const struct config_export *e,
 			struct config_errors *errors)
 {
 	char name[CONFIG_SHORT];
 
 	config_short(e->name, name, sizeof(name));
+	if (check_needs(e, name, errors))
+		return -EINVAL;
 	if (e->clone && strcmp(e->clone, e->name) == 0) {
 		config_error(errors,
 			     "%s: export \"%s\": cannot be a clone of itself; "
 			     "name another disk",
 			     e->where, name);
-		return -EINVAL;
-	}
-	if (!e->format && (e->label || e->files || e->block > 0)) {
-		config_error(errors,
-			     "%s: export \"%s\": %s means nothing without "
-			     "format; add that, or leave it out",
-			     e->where, name,
-			     e->label	? "label"
-			     : e->files ? "files"
-					: "block");
 		return -EINVAL;
 	}
 	if (e->quota > 0 && e->guarantee > e->quota) {
@@ -156,8 +173,8 @@ int config_export_check(const struct config_export *e,
 /* All that is text of its own. */
 static char **strings(struct config_export *e, unsigned i)
 {
-	char **all[] = {&e->name,  &e->where,  &e->allow, &e->clone,
-			&e->image, &e->format, &e->label, &e->files};
+	char **all[] = {&e->name,   &e->where, &e->allow, &e->clone, &e->image,
+			&e->format, &e->label, &e->files, &e->save};
 
 	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }

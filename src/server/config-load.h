@@ -24,6 +24,10 @@ unsigned config_errors_total(const struct config_errors *errors);
 int config_check_clones(const struct config *config,
 			struct config_errors *errors);
 
+/* Whether two are saved to one file. Likewise. */
+int config_check_saves(const struct config *config,
+		       struct config_errors *errors);
+
 /* Whether the keys of a template go together, beside what config.h looks at. 0,
  * -EINVAL. */
 int config_check_template(const struct config_export *e,

@@ -547,7 +547,8 @@ static void check_exports(struct loader *l)
 		else
 			first = e;
 	}
-	if (config_check_clones(l->config, l->errors) == -ENOMEM)
+	if (config_check_clones(l->config, l->errors) == -ENOMEM ||
+	    config_check_saves(l->config, l->errors) == -ENOMEM)
 		config_error(l->errors, "no memory for a configuration");
 }
 

@@ -28,6 +28,10 @@ struct config_export {
 	 * told; NULL and 0: nothing. */
 	char *format, *label, *files;
 	uint64_t block;
+	/* The file that it is saved to, and that a new one begins with; NULL: none. And
+	 * how often, in milliseconds; 0: only when asked, and at the end. */
+	char *save;
+	unsigned save_msec;
 	/* config_load()'s own; wrong: a key of it has been told of. */
 	unsigned seen_turn, seen_line;
 	bool wrong;

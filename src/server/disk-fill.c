@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "check.h"
 #include "image.h"
@@ -18,8 +19,15 @@
 void disk_contents(const struct config_export *o,
 		   struct disk_contents *contents)
 {
+	struct stat st;
+
 	memset(contents, 0, sizeof(*contents));
-	if (o->image)
+	/* One that cannot be looked at is an error when it is loaded. */
+	contents->saved = o->save &&
+			  (stat(o->save, &st) == 0 || errno != ENOENT);
+	if (contents->saved)
+		contents->file = o->save;
+	else if (o->image)
 		contents->file = o->image;
 	else
 		contents->format = o->format;
@@ -51,9 +59,11 @@ int disk_contents_try(const struct config_export *o,
 		      struct config_errors *errors)
 {
 	struct image_format format = image_format_of(o);
+	struct disk_contents contents;
 	struct ram_why why;
 
-	if (!o->format || o->image || o->clone ||
+	disk_contents(o, &contents);
+	if (!contents.format || o->clone ||
 	    image_format_check(&format, &why) == 0)
 		return 0;
 	config_error(errors, "%s: export %s: %s", o->where, o->name, why.text);

@@ -9,10 +9,12 @@
 /* Texts are those of the export. */
 struct disk_contents {
 	const char *file;   /* it is loaded from that, */
+	bool saved;	    /* ... to which it was saved */
 	const char *format; /* ... else formatted; both NULL: it is empty */
 };
 
-/* What an export asks for, of what stands behind its clone. */
+/* What an export asks for: what was saved comes before its clone, all else
+ * behind. */
 void disk_contents(const struct config_export *o,
 		   struct disk_contents *contents);
 

@@ -175,9 +175,12 @@ static void tell_parent(const struct config_export *o,
 int disk_try(const struct config_export *o, bool parent,
 	     struct config_errors *errors)
 {
-	if (o->clone && !parent)
+	struct disk_contents contents;
+
+	disk_contents(o, &contents);
+	if (o->clone && !parent && !contents.saved)
 		tell_parent(o, errors);
-	else if (!o->clone && !o->image && o->size == 0)
+	else if (!o->clone && !contents.file && o->size == 0)
 		tell_size(o, errors);
 	else
 		return disk_contents_try(o, errors);
@@ -275,9 +278,9 @@ int disk_make(struct exports *exports, struct ram_pool *pool,
 	};
 	struct disk_contents contents;
 
-	if (o->clone)
-		return make_clone(exports, pool, o, watch, &spec, disk, errors);
 	disk_contents(o, &contents);
+	if (o->clone && !contents.saved)
+		return make_clone(exports, pool, o, watch, &spec, disk, errors);
 	if (o->size == 0 && !contents.file) {
 		tell_size(o, errors);
 		return -EINVAL;

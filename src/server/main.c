@@ -24,6 +24,7 @@
 #include "pool-before.h"
 #include "pool-watch.h"
 #include "reload.h"
+#include "saver.h"
 #include "secure.h"
 #include "server.h"
 #include "start.h"
@@ -181,7 +182,12 @@ static bool wait_for_end(struct serving *serving)
 	/* Reloads that are under way are given up. */
 	exports_stop(&s->exports);
 	mainbox_close(s->mainbox);
-	if (serving->stopped || !upgrade_is_ready(serving->upgrade))
+	if (serving->stopped) {
+		/* One more is for who saves disks. */
+		early_stop_begin();
+		return false;
+	}
+	if (!upgrade_is_ready(serving->upgrade))
 		return false;
 	/* A signal that came in the same moment must not be lost. */
 	early_stop_begin();
@@ -240,6 +246,8 @@ static int serve(struct serving *serving)
 	mainbox_close(s->mainbox);
 	control_socket_close(serving->start.control);
 	reloader_close(reloader);
+	saver_stop(s->saver);
+	s->saver = NULL;
 	stop_workers(s);
 	mainbox_free(s->mainbox);
 	free_event(term);
@@ -270,6 +278,9 @@ static int serve_on(struct serving *serving, const struct pool_before *before)
 		atomic_store(&s->stop_msec, STOP_MSEC);
 		exports_init(&s->exports);
 		result = serve(serving);
+		if (result == 0 && s->pool && !s->config->pool_path &&
+		    saver_save_all(s))
+			result = -EIO;
 		exports_destroy(&s->exports);
 		if (result < 0 && s->pool)
 			pool_before_restore(before, s->pool);

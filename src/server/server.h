@@ -30,6 +30,7 @@ struct listeners;
 struct io_tls;
 struct mainbox;
 struct makers;
+struct saver;
 
 struct server {
 	/* What is served now. A reload exchanges what is in there: the main
@@ -53,6 +54,7 @@ struct server {
 	uint64_t began; /* msec, of now_msec() */
 	struct mainbox *mainbox;
 	struct makers *makers; /* of disks that templates are for */
+	struct saver *saver;   /* of disks to files */
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;

@@ -13,6 +13,7 @@
 #include "listener.h"
 #include "log.h"
 #include "making.h"
+#include "saver.h"
 #include "secure.h"
 #include "worker.h"
 
@@ -216,6 +217,15 @@ static int start_makers(struct server *s)
 	return -ENOMEM;
 }
 
+static int start_saver(struct server *s)
+{
+	s->saver = saver_start(s);
+	if (s->saver)
+		return 0;
+	log_error("cannot start the thread that saves disks");
+	return -ENOMEM;
+}
+
 static int start_workers(struct server *s)
 {
 	unsigned n = s->config->workers;
@@ -272,6 +282,8 @@ int start_begin(struct start *start)
 		error = open_control(start);
 	if (!error)
 		error = start_makers(s);
+	if (!error)
+		error = start_saver(s);
 	if (!error)
 		error = start_workers(s);
 	if (!error && early_stop_asked())

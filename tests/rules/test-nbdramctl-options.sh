@@ -73,10 +73,12 @@ diff -u "$tmp/all-names" "$tmp/complete-commands" ||
 complete_words nbdramctl show - | words complete-options
 diff -u "$tmp/help-options" "$tmp/complete-options" ||
 	fail "options of --help (-) and of the completion (+) differ"
+# Where they are saved is for the configuration alone.
 complete_words nbdramctl create new '' | tr -d = | words complete-keys
 "$nbdramd" --help | awk '/^keys of -e/ { inside = 1; next }
 	/^$/ { inside = 0 }
-	inside' | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' | words export-keys
+	inside' | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' |
+	grep -vx -e save -e save-every | words export-keys
 diff -u "$tmp/export-keys" "$tmp/complete-keys" ||
 	fail "keys of an export (-) and those of the completion (+) differ"
 echo "$(wc -l <"$tmp/names") commands"

@@ -140,13 +140,14 @@ for section in server pool export; do
 		size | warm | quota | guarantee | headroom) value=64M ;;
 		full) value="wait 5s" ;;
 		hugepages) value=2M ;;
-		path | control | tls-dir) value=$tmp/pool ;;
+		save | path | control | tls-dir) value=$tmp/pool ;;
 		tls) value=require ;;
 		tls-verify) value=no ;;
 		allow) value=any ;;
 		writers) value=many ;;
 		handshake-timeout) value=5s ;;
 		alloc) value=thin ;;
+		save-every) value=15m with=save=$tmp/save ;;
 		block) value=4K with=format=ext4 ;;
 		label | files) value=$tmp/files with=format=ext4 ;;
 		*) value=1 ;;
