@@ -41,6 +41,7 @@
 
 #include "check.h"
 #include "cleanup.h"
+#include "files.h"
 #include "parse.h"
 #include "store.h"
 
@@ -187,9 +188,9 @@ static int config_disk(const char *key, const char *value)
 		if (!given.folder)
 			return -1;
 	} else {
-		nbdkit_error("unknown parameter '%s'; there are size, alloc, "
-			     "memory, pool, clone, headroom, hugepages, lock "
-			     "and numa",
+		nbdkit_error("unknown parameter '%s'; there are size, image, "
+			     "save, alloc, memory, pool, clone, headroom, "
+			     "hugepages, lock and numa",
 			     key);
 		return -1;
 	}
@@ -254,14 +255,21 @@ static int ram_config(const char *key, const char *value)
 {
 	int r = config_memory(key, value);
 
+	if (r > 0)
+		r = files_config(key, value);
 	return r > 0 ? config_disk(key, value) : r;
 }
 
 static int ram_config_complete(void)
 {
-	if (!given.size && !given.folder) {
+	if (!given.size && !given.folder && !files_load_given()) {
 		nbdkit_error("how large is the disk to be? Give a size, such "
 			     "as: nbdkit ram 16G");
+		return -1;
+	}
+	if (given.clones && files_save_given()) {
+		nbdkit_error("save=: with clone=per-connection nobody writes "
+			     "to the disk itself; leave save= out");
 		return -1;
 	}
 	if (given.clones && given.fixed) {
@@ -274,9 +282,14 @@ static int ram_config_complete(void)
 }
 
 #define ram_config_help                                                        \
-	"[size=]<SIZE>          (required, unless pool= holds a disk) Size "   \
-	"of\n"                                                                 \
-	"                       the disk: 512M, 16G, 2T\n"                     \
+	"[size=]<SIZE>          (required, unless pool= holds a disk, or "     \
+	"there\n"                                                              \
+	"                       is an image) Size of the disk: 512M, 16G, "    \
+	"2T\n"                                                                 \
+	"image=<FILE>           Load a new disk from this file, raw or .zst\n" \
+	"save=<FILE>            Save the disk to this file at the end, and "   \
+	"load a\n"                                                             \
+	"                       new one from it if it is there\n"              \
 	"alloc=thin|fixed       Take memory as data is written (default), "    \
 	"or\n"                                                                 \
 	"                       guarantee all of it from the start\n"          \
@@ -556,14 +569,42 @@ static void close_all(void)
 	pool = NULL;
 }
 
+/* Nobody finds it before all of it is there, a restart neither. */
+static int load_disk(const char *file)
+{
+	char need[SIZE_TEXT];
+	int r = files_load(file, disk, places[0].thread, given.size);
+
+	if (r < 0)
+		return -1;
+	if (given.fixed && !given.size) {
+		r = ram_disk_promise(disk, true, 0, 0, NULL, NULL);
+		if (r == -ENOSPC) {
+			nbdkit_error("alloc=fixed: a disk as large as %s "
+				     "needs memory=%s",
+				     file,
+				     size_text(fixed_needs(ram_disk_size(disk)),
+					       need));
+			return -1;
+		}
+	}
+	if (r == 0)
+		r = ram_disk_state(disk, RAM_WHOLE);
+	if (r < 0)
+		nbdkit_error("cannot make a disk of %s: %s", file,
+			     strerror(-r));
+	return r;
+}
+
 /* Make the disk, which the pool does not hold yet. */
 static int make_disk(void)
 {
+	const char *file = files_source();
 	struct ram_disk_spec spec = {
 		.name = DISK_NAME,
-		.size = given.size,
-		.fixed = given.fixed,
-		.state = RAM_WHOLE,
+		.size = given.size ? given.size : 1,
+		.fixed = given.fixed && given.size,
+		.state = file ? RAM_MAKING : RAM_WHOLE,
 	};
 	char size[SIZE_TEXT], have[SIZE_TEXT], need[SIZE_TEXT];
 	struct ram_usage usage;
@@ -571,6 +612,12 @@ static int make_disk(void)
 
 	size_text(given.size, size);
 	r = ram_disk_create(pool, &spec, &disk);
+	if (r == 0 && file) {
+		r = load_disk(file);
+		if (r < 0)
+			ram_disk_delete(disk);
+		return r;
+	}
 	if (r == 0)
 		return 0;
 	if (r == -ENOSPC && given.fixed) {
@@ -637,6 +684,17 @@ static int use_disk(void)
 	return -1;
 }
 
+static void say_size(void)
+{
+	if (files_save_given())
+		nbdkit_error("save=: the file is not there yet; say by size= "
+			     "how large the disk is to be");
+	else
+		nbdkit_error("pool=%s: there is no disk in it yet; say by "
+			     "size= how large it is to be",
+			     given.folder);
+}
+
 static int find_disk(void)
 {
 	int r = ram_disk_open(pool, DISK_NAME, &disk);
@@ -648,10 +706,8 @@ static int find_disk(void)
 			     strerror(-r));
 		return -1;
 	}
-	if (!given.size) {
-		nbdkit_error("pool=%s: there is no disk in it yet; say by "
-			     "size= how large it is to be",
-			     given.folder);
+	if (!given.size && !files_source()) {
+		say_size();
 		return -1;
 	}
 	return make_disk();
@@ -710,11 +766,9 @@ static int ram_get_ready(void)
 	if (look_before(&before) < 0)
 		return -1;
 	path = before.path;
-	if (!given.size && !before.file) {
+	if (!given.size && !before.file && !files_source()) {
 		/* Looked at before the folder is made for nothing. */
-		nbdkit_error("pool=%s: there is no disk in it yet; say by "
-			     "size= how large it is to be",
-			     given.folder);
+		say_size();
 		return -1;
 	}
 	why.text[0] = 0;
@@ -723,7 +777,7 @@ static int ram_get_ready(void)
 		nbdkit_error("%s", why.text[0] ? why.text : strerror(-r));
 		return -1;
 	}
-	if (find_disk() < 0 || open_places() < 0) {
+	if (open_places() < 0 || find_disk() < 0) {
 		/* A pool that was made just now goes again. It is removed while
 		 * it is still locked by us: nobody else can have begun with it.
 		 */
@@ -737,6 +791,14 @@ static int ram_get_ready(void)
 	}
 	describe();
 	return 0;
+}
+
+/* All connections are closed. */
+static void ram_cleanup(void)
+{
+	if (disk)
+		files_save(disk, places[0].thread);
+	close_all();
 }
 
 static int ram_after_fork(void)
@@ -755,6 +817,7 @@ static int ram_after_fork(void)
 static void ram_unload(void)
 {
 	close_all();
+	files_free();
 	free(given.folder);
 }
 
@@ -1039,7 +1102,7 @@ static struct nbdkit_plugin plugin = {
 	.magic_config_key = "size",
 	.get_ready = ram_get_ready,
 	.after_fork = ram_after_fork,
-	.cleanup = close_all,
+	.cleanup = ram_cleanup,
 	.open = ram_open,
 	.close = ram_close,
 	.get_size = ram_get_size,

@@ -4,6 +4,6 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/client.sh"
 
-refused "unknown parameter 'siez'; there are size, alloc, memory" siez=1G
+refused "unknown parameter 'siez'; there are size, image, save, alloc, memory" siez=1G
 refused "unknown parameter 'allocator'" 1G allocator=malloc
 refused "unknown parameter 'SIZE'" SIZE=1G
