@@ -185,7 +185,7 @@ static int call(struct call *c, const struct proto_client_wish *wish,
 
 	c->stream.wait.until = attach_now() + timeout_ms;
 	c->stream.wait.cancel_fd = cancel_fd;
-	if (proto_client_init(&c->client, wish))
+	if (!proto_client_init(&c->client, wish))
 		return attach_fail(c->why, -EINVAL,
 				   "%s: the export's name is too long, or has "
 				   "a ; in it",

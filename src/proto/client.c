@@ -3,9 +3,11 @@
  * before the next one is sent, so there is one answer at a time to wait for. */
 #include "client.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "wire.h"
 
 enum client_state {
@@ -33,38 +35,35 @@ enum client_state {
 
 /* ------------------------------------------------------------------ output */
 
-static void put_u16(uint8_t **at, uint16_t value)
+/* What is sent behind what is there already; there is room for all that is ever
+ * sent at one time. */
+static void put(struct proto_client *c, const void *data, size_t len)
+{
+	memcpy(c->out + c->out_len, data, len);
+	c->out_len += len;
+}
+
+static void put_u16(struct proto_client *c, uint16_t value)
 {
 	value = htobe16(value);
-	memcpy(*at, &value, sizeof(value));
-	*at += sizeof(value);
+	put(c, &value, sizeof(value));
 }
 
-static void put_u32(uint8_t **at, uint32_t value)
+static void put_u32(struct proto_client *c, uint32_t value)
 {
 	value = htobe32(value);
-	memcpy(*at, &value, sizeof(value));
-	*at += sizeof(value);
+	put(c, &value, sizeof(value));
 }
 
-static void put_u64(uint8_t **at, uint64_t value)
+static void put_option(struct proto_client *c, uint32_t option, uint32_t length)
 {
-	value = htobe64(value);
-	memcpy(*at, &value, sizeof(value));
-	*at += sizeof(value);
-}
+	const struct nbd_option_header header = {
+		.magic = htobe64(NBD_OPTION_MAGIC),
+		.option = htobe32(option),
+		.length = htobe32(length),
+	};
 
-/* Where the next byte goes; there is room for an option with a name and one
- * without data. */
-static uint8_t *put_option(struct proto_client *c, uint32_t option,
-			   uint32_t length)
-{
-	uint8_t *at = c->out + c->out_len;
-
-	put_u64(&at, NBD_OPTION_MAGIC);
-	put_u32(&at, option);
-	put_u32(&at, length);
-	return at;
+	put(c, &header, sizeof(header));
 }
 
 static void await(struct proto_client *c, enum client_state state, size_t want)
@@ -88,7 +87,7 @@ static enum proto_client_event over(struct proto_client *c,
 				    enum proto_client_event event)
 {
 	if (!c->terms.opened)
-		c->out_len = put_option(c, NBD_OPT_ABORT, 0) - c->out;
+		put_option(c, NBD_OPT_ABORT, 0);
 	await(c, CLIENT_OVER, 0);
 	return event;
 }
@@ -96,7 +95,7 @@ static enum proto_client_event over(struct proto_client *c,
 static enum proto_client_event send_starttls(struct proto_client *c)
 {
 	c->option = NBD_OPT_STARTTLS;
-	c->out_len = put_option(c, c->option, 0) - c->out;
+	put_option(c, c->option, 0);
 	await(c, CLIENT_HEADER, sizeof(struct nbd_option_reply));
 	return PROTO_CLIENT_MORE;
 }
@@ -106,17 +105,14 @@ static enum proto_client_event send_info(struct proto_client *c)
 {
 	static const uint16_t infos[] = {NBD_INFO_BLOCK_SIZE, NBD_INFO_NAME,
 					 NBD_INFO_DESCRIPTION};
-	uint8_t *at;
 
 	c->option = c->open ? NBD_OPT_GO : NBD_OPT_INFO;
-	at = put_option(c, c->option, 4 + c->name_len + 2 + sizeof(infos));
-	put_u32(&at, c->name_len);
-	memcpy(at, c->name, c->name_len);
-	at += c->name_len;
-	put_u16(&at, sizeof(infos) / sizeof(infos[0]));
-	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]); i++)
-		put_u16(&at, infos[i]);
-	c->out_len = at - c->out;
+	put_option(c, c->option, 4 + c->name_len + 2 + sizeof(infos));
+	put_u32(c, c->name_len);
+	put(c, c->name, c->name_len);
+	put_u16(c, ARRAY_SIZE(infos));
+	for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+		put_u16(c, infos[i]);
 	await(c, CLIENT_HEADER, sizeof(struct nbd_option_reply));
 	return PROTO_CLIENT_MORE;
 }
@@ -124,12 +120,9 @@ static enum proto_client_event send_info(struct proto_client *c)
 /* The way of servers that know nothing else: no answer but the export's. */
 static enum proto_client_event send_export_name(struct proto_client *c)
 {
-	uint8_t *at;
-
 	c->option = NBD_OPT_EXPORT_NAME;
-	at = put_option(c, c->option, c->name_len);
-	memcpy(at, c->name, c->name_len);
-	c->out_len = at + c->name_len - c->out;
+	put_option(c, c->option, c->name_len);
+	put(c, c->name, c->name_len);
 	await(c, CLIENT_EXPORT,
 	      EXPORT_REPLY_SIZE + (c->zeroes ? EXPORT_REPLY_ZEROES : 0));
 	return PROTO_CLIENT_MORE;
@@ -156,12 +149,11 @@ static enum proto_client_event take_greeting(struct proto_client *c)
 	uint64_t magic = get_u64(c->data);
 	uint16_t flags = get_u16(c->data + 8);
 	uint32_t answer = 0;
-	uint8_t *at = c->out;
 
 	if (magic == OLDSTYLE_MAGIC)
 		return broken(c, "the server speaks the oldstyle protocol, "
-				 "which has no exports by name; it needs one "
-				 "that is newer");
+				 "which has no exports by name; a newer one is "
+				 "needed");
 	if (magic != NBD_OPTION_MAGIC)
 		return broken(c, "the server's greeting is no NBD");
 	if (flags & NBD_FLAG_FIXED_NEWSTYLE)
@@ -171,8 +163,7 @@ static enum proto_client_event take_greeting(struct proto_client *c)
 	if (flags & NBD_FLAG_NO_ZEROES)
 		answer |= NBD_FLAG_C_NO_ZEROES;
 	c->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
-	put_u32(&at, answer);
-	c->out_len = at - c->out;
+	put_u32(c, answer);
 	if (!(flags & NBD_FLAG_FIXED_NEWSTYLE))
 		return send_export_name(c);
 	return c->tls ? send_starttls(c) : send_info(c);
@@ -328,8 +319,8 @@ static enum proto_client_event take_export_reply(struct proto_client *c)
 
 /* ------------------------------------------------------------------ public */
 
-int proto_client_init(struct proto_client *c,
-		      const struct proto_client_wish *wish)
+bool proto_client_init(struct proto_client *c,
+		       const struct proto_client_wish *wish)
 {
 	const struct proto_session *s = wish->session;
 	const uint8_t *u;
@@ -337,7 +328,7 @@ int proto_client_init(struct proto_client *c,
 	memset(c, 0, sizeof(*c));
 	if (strlen(wish->name) > PROTO_STRING_MAX ||
 	    (s && strchr(wish->name, ';')))
-		return -1;
+		return false;
 	c->name_len = strlen(wish->name);
 	memcpy(c->name, wish->name, c->name_len);
 	if (s) {
@@ -345,20 +336,20 @@ int proto_client_init(struct proto_client *c,
 		c->name_len += snprintf(
 			c->name + c->name_len, sizeof(c->name) - c->name_len,
 			";s=%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-			"%02x%02x%02x%02x%02x%02x.%llu",
+			"%02x%02x%02x%02x%02x%02x.%" PRIu64,
 			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8],
 			u[9], u[10], u[11], u[12], u[13], u[14], u[15],
-			(unsigned long long)s->epoch);
+			s->epoch);
 	}
 	if (c->name_len > PROTO_STRING_MAX)
-		return -1;
+		return false;
 	c->open = wish->open;
 	c->tls = wish->tls;
 	c->terms.block_min = BLOCK_MIN_DEFAULT;
 	c->terms.block_preferred = BLOCK_PREFERRED_DEFAULT;
 	c->terms.payload_max = PAYLOAD_DEFAULT;
 	await(c, CLIENT_MAGIC, 8);
-	return 0;
+	return true;
 }
 
 size_t proto_client_wants(const struct proto_client *c)
@@ -405,7 +396,6 @@ void proto_client_sent(struct proto_client *c)
 
 void proto_client_secured(struct proto_client *c)
 {
-	c->secured = true;
 	send_info(c);
 }
 
@@ -428,14 +418,12 @@ const char *proto_client_reason(const struct proto_client *c)
 
 void proto_put_disc(void *buf)
 {
-	uint8_t *at = buf;
+	const struct nbd_request request = {
+		.magic = htobe32(NBD_REQUEST_MAGIC),
+		.type = htobe16(NBD_CMD_DISC),
+	};
 
-	put_u32(&at, NBD_REQUEST_MAGIC);
-	put_u16(&at, 0);
-	put_u16(&at, NBD_CMD_DISC);
-	put_u64(&at, 0);
-	put_u64(&at, 0);
-	put_u32(&at, 0);
+	memcpy(buf, &request, sizeof(request));
 }
 
 _Static_assert(PROTO_DISC_SIZE == sizeof(struct nbd_request), "one request");

@@ -55,20 +55,20 @@ struct proto_client_refusal {
 
 /* Longest answer that is taken: a string with its type, or an export's. */
 #define PROTO_CLIENT_DATA_MAX (PROTO_STRING_MAX + 2u)
-#define PROTO_CLIENT_OUT_MAX \
-	(2u * 16u + 4u + 4u + PROTO_STRING_MAX + 2u + 3u * 2u)
+/* The longest that is sent at one time: the answer to the greeting, and INFO. */
+#define PROTO_CLIENT_OUT_MAX (4u + 16u + 4u + PROTO_STRING_MAX + 2u + 3u * 2u)
 
 /* One handshake; the fields are the codec's own. */
 struct proto_client {
 	int state;
-	bool open, tls, secured, zeroes;
+	bool open, tls, zeroes;
 	uint32_t option; /* that was sent last */
 	uint32_t type, length;
 	size_t name_len;
 	size_t have, want; /* bytes in data, and how many they must become */
 	size_t out_len;
 	bool has_export;
-	const char *reason;
+	const char *reason; /* BROKEN */
 	struct proto_client_refusal refusal;
 	struct proto_client_terms terms;
 	char name[PROTO_STRING_MAX + PROTO_SESSION_TEXT_MAX + 1];
@@ -76,9 +76,9 @@ struct proto_client {
 	uint8_t out[PROTO_CLIENT_OUT_MAX];
 };
 
-/* -EINVAL: the name is too long, with its session, or has a ; in front of one. */
-int proto_client_init(struct proto_client *c,
-		      const struct proto_client_wish *wish);
+/* False: the name is too long, with its session, or has a ; in front of one. */
+bool proto_client_init(struct proto_client *c,
+		       const struct proto_client_wish *wish);
 
 /* Bytes that must come before the next event; never read more of them than
  * this from the stream. 0 after a final event. */
