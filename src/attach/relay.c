@@ -34,7 +34,7 @@ struct attach_relay {
 	int near;	  /* our end of the pair */
 	int stop;	  /* eventfd: end now */
 	short far_wants;  /* of the server's socket, for what did not go on */
-	bool read_on;	  /* what was read last may not be all */
+	bool drained;	  /* nothing more came from it in this round */
 	struct flow up;	  /* to the server */
 	struct flow down; /* to the kernel */
 };
@@ -97,7 +97,7 @@ static bool move_down(struct attach_relay *r)
 		if (n == -EAGAIN)
 			r->far_wants |= attach_secure_wants(r->secure);
 		was_read(f, n);
-		r->read_on = n > 0;
+		r->drained = n == -EAGAIN;
 	}
 	while (!is_empty(f)) {
 		n = result(send(r->near, f->data + f->at, f->len - f->at,
@@ -126,8 +126,9 @@ static bool wait_for_work(struct attach_relay *r)
 		 .events = r->far_wants},
 	};
 
-	/* There may be more to be read that the socket does not tell of. */
-	if (poll(fds, 3, r->read_on && is_empty(&r->down) ? 0 : -1) < 0)
+	/* There may be more to be read, and in OpenSSL, of which the socket does
+	 * not tell. */
+	if (poll(fds, 3, is_empty(&r->down) && !r->drained ? 0 : -1) < 0)
 		return errno == EINTR;
 	return !fds[0].revents;
 }
@@ -142,7 +143,7 @@ static void *run(void *arg)
 	prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
 	while (up && down && wait_for_work(r)) {
 		r->far_wants = 0;
-		r->read_on = false;
+		r->drained = false;
 		up = move_up(r);
 		down = move_down(r);
 	}
