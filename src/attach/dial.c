@@ -70,7 +70,9 @@ static const char *hint(int error, sa_family_t family)
 {
 	switch (-error) {
 	case ECONNREFUSED:
-		return "; is the server running, and is that its port?";
+		if (family != AF_UNIX)
+			return "; is the server running, and is that its port?";
+		/* fall through */
 	case ENOENT:
 		return "; is the server running, with this socket?";
 	case EACCES:

@@ -2,12 +2,13 @@
 /* No test: the client's links (src/attach/link.h) for tests, in the place of the
  * kernel that they are made for.
  *
- *	link-io [-r] [-t MILLISECONDS] [-e EPOCH] [-n REQUESTS] [-a] [-w] URI
+ *	link-io [-r] [-t MILLISECONDS] [-e EPOCH] [-n REQUESTS] [-a] [-c] [-w] URI
  *
  * opens URI (-e: by a session, always the same one), says on standard output what it
  * has been told, and then writes and reads REQUESTS times, of all sizes, four requests
- * on their way at a time, and compares. -r: TLS by the relay. -a: asks only. -w: does
- * not close before its standard input is. A failure is a line ERRNO: TEXT, status 1. */
+ * on their way at a time, and compares. -r: TLS by the relay. -a: asks only. -c: gives
+ * up when standard input says something, or ends. -w: does not close before that
+ * ends. A failure is a line ERRNO: TEXT, status 1. */
 #include <errno.h>
 #include <endian.h>
 #include <inttypes.h>
@@ -164,13 +165,13 @@ static void look_at(int fd)
 }
 
 static int use(struct attach_target *t, const struct proto_session *session,
-	       int timeout, unsigned requests, bool wait)
+	       int timeout, int cancel, unsigned requests, bool wait)
 {
 	uint8_t disc[PROTO_DISC_SIZE];
 	struct attach_link link;
 	struct attach_why why;
 	char byte;
-	int error = attach_link_open(t, session, timeout, -1, &link, &why);
+	int error = attach_link_open(t, session, timeout, cancel, &link, &why);
 
 	if (error)
 		return refused(error, &why);
@@ -192,13 +193,13 @@ int main(int argc, char **argv)
 	struct proto_session session = {.uuid = {0x11, 0x22, 0x33}};
 	struct attach_options options = {0};
 	bool has_session = false, ask = false, wait = false;
-	int timeout = 10000, error, c;
+	int timeout = 10000, cancel = -1, error, c;
 	unsigned requests = 0;
 	struct attach_target *t;
 	struct attach_terms terms;
 	struct attach_why why;
 
-	while ((c = getopt(argc, argv, "rt:e:n:aw")) != -1) {
+	while ((c = getopt(argc, argv, "rt:e:n:acw")) != -1) {
 		if (c == 'r')
 			options.relay = true;
 		else if (c == 't')
@@ -207,6 +208,8 @@ int main(int argc, char **argv)
 			requests = (unsigned)atoi(optarg);
 		else if (c == 'a')
 			ask = true;
+		else if (c == 'c')
+			cancel = 0;
 		else if (c == 'w')
 			wait = true;
 		else if (c == 'e')
@@ -221,10 +224,10 @@ int main(int argc, char **argv)
 	if (error)
 		return refused(error, &why);
 	if (ask)
-		error = attach_link_ask(t, timeout, -1, &terms, &why);
+		error = attach_link_ask(t, timeout, cancel, &terms, &why);
 	else
-		error = use(t, has_session ? &session : NULL, timeout, requests,
-			    wait);
+		error = use(t, has_session ? &session : NULL, timeout, cancel,
+			    requests, wait);
 	if (ask && error)
 		error = refused(error, &why);
 	else if (ask)
