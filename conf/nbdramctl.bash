@@ -38,6 +38,10 @@ _nbdramctl()
 		esac
 		compopt -o nospace 2>/dev/null
 		;;
+	detach,*)
+		wanted=$("${ask[@]}" attached 2>/dev/null |
+			awk 'NR > 1 { print $1 }')
+		;;
 	disconnect,*)
 		wanted=$("${ask[@]}" clients 2>/dev/null |
 			awk 'NR > 1 { print $1 }')

@@ -17,6 +17,8 @@ nbdkit               serves the plugin
 nbdkit-plugin-dev    nbdkit-plugin.h
 libevent-dev         the event loop of nbdramd
 libssl-dev           TLS
+libnl-3-dev          nbdramctl attach asks the kernel by netlink
+libnl-genl-3-dev     generic netlink, likewise
 libjansson-dev       what nbdramctl and nbdramd say to each other
 libzstd-dev          images that are compressed
 libsystemd-dev       nbdramd tells the service manager when it is ready

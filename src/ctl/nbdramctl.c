@@ -36,7 +36,7 @@ static void print_help(void)
 
 	puts("usage: nbdramctl [-s SOCKET] [--json] COMMAND [ARGUMENT]...\n"
 	     "\n"
-	     "Ask a running nbdramd, or have it do something.\n"
+	     "Ask a running nbdramd, or have it do something; attach disks.\n"
 	     "\n"
 	     "commands:");
 	for (i = 0; i < command_count; i++) {
