@@ -7,17 +7,22 @@ requires_command systemd-analyze
 
 units=("$abs_top_builddir"/conf/nbdramd.service
 	"$abs_top_builddir"/conf/nbdramd.socket
-	"$abs_top_builddir"/conf/run-nbdram-pool.mount)
+	"$abs_top_builddir"/conf/run-nbdram-pool.mount
+	"$abs_top_builddir"/conf/nbdram-attach.service
+	"$abs_top_builddir"/conf/nbdram-disk@.service)
 for unit in "${units[@]}"; do
 	[ -f "$unit" ] || skip "$unit has not been built"
 	! grep -n '@[a-z]*@' "$unit" || fail "$unit: not filled in"
 done
 
-# Nothing is installed: the daemon is the one of this build.
+# Nothing is installed: the programs are those of this build, and a template is looked
+# at as one of what it makes.
 mkdir "$tmp/units"
 for unit in "${units[@]}"; do
-	sed "s|[^ =]*/sbin/nbdramd|$nbdramd|" "$unit" \
-		>"$tmp/units/$(basename "$unit")"
+	name=$(basename "$unit")
+	sed -e "s|[^ =]*/sbin/nbdramd|$nbdramd|" \
+		-e "s|[^ =@]*/bin/nbdramctl|$nbdramctl|" "$unit" \
+		>"$tmp/units/${name/@./@scratch.}"
 done
 grep -q "^ExecStart=$nbdramd " "$tmp/units/nbdramd.service" ||
 	fail "nbdramd.service does not start nbdramd"
@@ -26,6 +31,14 @@ status=$?
 cat "$tmp/out"
 [ "$status" = 0 ] && ! grep -q "$tmp/units\|nbdram" "$tmp/out" ||
 	fail "systemd-analyze verify finds something"
+
+# What attach starts is what the unit starts, and by a name that is left alone.
+grep -q "^ExecStart=@$nbdramctl @nbdramctl attach-watch$" \
+	"$tmp/units/nbdram-attach.service" ||
+	fail "nbdram-attach.service does not start the watcher"
+grep -q "^EnvironmentFile=.*/nbdram/disks.d/%i.conf$" \
+	"$tmp/units/nbdram-disk@scratch.service" ||
+	fail "nbdram-disk@.service reads another file"
 
 # 10 is a service without any of it.
 systemd-analyze security --offline=yes --threshold=20 \
