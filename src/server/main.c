@@ -272,6 +272,7 @@ static uint64_t socket_memory(void)
 static int serve_on(struct serving *serving, const struct pool_before *before)
 {
 	struct server *s = serving->start.server;
+	struct disks_before *disks = NULL;
 	int result;
 
 	for (;;) {
@@ -284,17 +285,22 @@ static int serve_on(struct serving *serving, const struct pool_before *before)
 		exports_destroy(&s->exports);
 		if (result < 0 && s->pool)
 			pool_before_restore(before, s->pool);
+		disks_before_free(disks);
+		disks = result > 0 ? disks_before_look(s->pool) : NULL;
 		ram_pool_close(s->pool);
 		s->pool = NULL;
 		if (result <= 0 || upgrade_finish(serving->upgrade))
-			return result < 0 ? result : 0;
+			break;
 		serving->start = (struct start){
 			.server = s,
 			.base = serving->start.base,
 			.had = upgrade_returned(serving->upgrade),
 			.again = true,
+			.disks = disks,
 		};
 	}
+	disks_before_free(disks);
+	return result < 0 ? result : 0;
 }
 
 static int run(struct options *o, char **argv)

@@ -143,6 +143,8 @@ static void work_on_disks(void *arg)
 	struct start *start = arg;
 	struct server *s = start->server;
 
+	if (start->again && start->disks)
+		disks_before_restore(start->disks, s->pool);
 	start->error = start->again
 			       ? disks_again(&s->exports, s->pool, s->config,
 					     &start->plan)

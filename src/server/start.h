@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "control-socket.h"
+#include "disks-before.h"
 #include "disks.h"
 #include "predecessor.h"
 #include "server.h"
@@ -18,6 +19,8 @@ struct start {
 	const struct handover *had; /* what another leaves to us; NULL: none */
 	struct predecessor *before; /* to be talked to; NULL: none */
 	bool again; /* this process served before, and goes on */
+	/* ... the disks that there were then; NULL: not known. */
+	const struct disks_before *disks;
 
 	/* What has come of it. */
 	struct control_socket *control; /* NULL: none, and why */

@@ -32,6 +32,9 @@
 #define SILENT_SEC 10
 #define WORKING_SEC 600
 
+/* The same when this process is to stop. */
+#define STOP_MSEC 3000
+
 #define LOOK_MSEC 200
 
 struct upgrade {
@@ -359,15 +362,18 @@ void upgrade_is_over(struct upgrade *u)
 }
 
 /* The next word, within so long: 's'erving, 'w'orking; 0: it has gone; '?': any
- * other; '-': it is silent. */
-static char hear(struct upgrade *u, uint64_t until)
+ * other; '-': it is silent. With `stoppable` 't' when this process is to stop. */
+static char hear(struct upgrade *u, uint64_t until, bool stoppable)
 {
 	struct pollfd look = {.fd = u->fd, .events = POLLIN};
 	char word[16];
 	ssize_t got;
 
-	while (now_msec() < until && !early_stop_asked()) {
+	while (now_msec() < until) {
 		sd_notify(0, "WATCHDOG=1");
+		/* Before the word is looked for, so that none is overlooked. */
+		if (stoppable && early_stop_asked())
+			return 't';
 		if (poll(&look, 1, LOOK_MSEC) <= 0)
 			continue;
 		got = recv(u->fd, word, sizeof(word), MSG_DONTWAIT);
@@ -380,9 +386,26 @@ static char hear(struct upgrade *u, uint64_t until)
 	return '-';
 }
 
+/* This process is to stop. The other may serve already, though that is not heard
+ * yet: it is to stop likewise, in its own way, and both are gone then. */
+static char stop_too(struct upgrade *u)
+{
+	const uint64_t until = now_msec() + STOP_MSEC;
+	char word;
+
+	log_info("stopping, and so is to do process %d, which was to take over",
+		 (int)u->pid);
+	kill(u->pid, SIGTERM);
+	do {
+		word = hear(u, until, false);
+	} while (word == 'w');
+	return word;
+}
+
 bool upgrade_finish(struct upgrade *u)
 {
 	const uint64_t end = now_msec() + WORKING_SEC * 1000;
+	bool stopping = false;
 	uint64_t until;
 	char word;
 
@@ -391,20 +414,30 @@ bool upgrade_finish(struct upgrade *u)
 		log_debug("upgrade: the new one has gone");
 	do {
 		until = min_u64(end, now_msec() + SILENT_SEC * 1000);
-		word = hear(u, until);
+		word = hear(u, until, true);
 	} while (word == 'w');
+	if (word == 't') {
+		stopping = true;
+		word = stop_too(u);
+	}
 	if (word == 's') {
+		/* One that has come since. */
+		if (!stopping && early_stop_asked()) {
+			stopping = true;
+			kill(u->pid, SIGTERM);
+		}
 		log_info("upgrade: process %d serves now, this one ends",
 			 (int)u->pid);
-		sd_notifyf(0, "MAINPID=%d\nREADY=1", (int)u->pid);
+		sd_notifyf(0, "MAINPID=%d\n%s", (int)u->pid,
+			   stopping ? "STOPPING=1" : "READY=1");
 		let_go(u);
 		return true;
 	}
 	give_up(u,
-		word == 0	     ? NULL
-		: early_stop_asked() ? "does not serve yet"
-		: word == '-'	     ? "was silent for 10 s"
-				     : "says what makes no sense",
+		word == 0     ? NULL
+		: stopping    ? "does not stop"
+		: word == '-' ? "was silent for 10 s"
+			      : "says what makes no sense",
 		"after it had been given the pool");
 	return false;
 }

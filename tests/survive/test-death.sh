@@ -3,7 +3,8 @@
 # Death before and after each store by which something in the pool becomes visible
 # (scaled: some of them), through the whole server: at its start, while it makes
 # disks; writes, partial ones, trims, zeroes, create, resize, snapshot, clone,
-# rollback, delete, reload; and of a new one in an upgrade, where the old one goes on.
+# rollback, reset, save, load, delete, a template's disks made and found again, reload;
+# and of a new one in an upgrade, where the old one goes on with the disks that it had.
 # What was acknowledged is there, what was not is there or not, and the pool is sound.
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
@@ -17,13 +18,16 @@ import shutil
 from survive import *
 nbdramd, dies, folder, pool = args
 conf, program = folder + "/conf", folder + "/nbdramd"
+image, saved = folder + "/image", folder + "/saved.img"
 adopt_children()
 
 def configure(text):
     with open(conf, "w") as f:
         f.write("[server]\nworkers = 2\n[pool]\nsize = 64M\nwarm = 0\npath = %s\n"
-                % pool + text)
+                % pool + text + TEMPLATES)
 
+TEMPLATES = "[template t-*]\nclone = d0\nexpire = 1h\n" \
+    "[template always-*]\nsize = 64K\nfresh = always\nalloc = fixed\n"
 FIRST = "[export d0]\nsize = 512K\n[export f]\nsize = 64K\nalloc = fixed\n"
 THEN = "[export d0]\nsize = 512K\n[export f]\nsize = 1M\nalloc = fixed\n" \
     "[export n]\nsize = 1M\nquota = 512K\n[export m]\nclone = d0\n"
@@ -41,7 +45,9 @@ class Scene(Client):
     """A client that does what it is told; `dead` once its server is."""
     def __init__(self, d):
         super().__init__(d, "d0", 128, "scene", commands=False, most=3)
-        self.sizes = {}         # disks made by command: what size they may have
+        # Disks that are made on the way: what size they may have.
+        self.sizes = {}
+        self.plain = {}         # ... what their first block may be
 
     def gone(self):
         return self.server.pid == self.server.process.pid and \
@@ -83,6 +89,44 @@ class Scene(Client):
         self.once("delete", name="x", force=True)
         self.sizes["x"] = [None]
 
+    def template(self, name, size):
+        """A disk of a template, made by opening it, with something in it."""
+        self.sizes.setdefault(name, [None]).append(size)
+        new = self.content(1)
+        with Peer.open("extended", name=name, uri=self.server.uri,
+                       timeout=60) as p:
+            self.sizes[name] = [size]
+            self.plain[name] = [self.what(0) if name == "t-1" else
+                                bytes(BLOCK), new]
+            p.write(0, new)
+            self.plain[name] = [new]
+
+    def again(self, name, size):
+        """fresh = always: another one, for another session."""
+        self.plain[name].append(bytes(BLOCK))
+        self.sizes[name].append(None)
+        self.template(name, size)
+
+    def reset(self, name):
+        self.plain[name].append(self.what(0))
+        self.once("reset", name=name, force=True)
+        self.plain[name] = [self.what(0)]
+
+    def save(self):
+        self.once("save", name="t-1", file=saved)
+        with open(saved, "rb") as f:
+            data = f.read()
+        must(len(data) == self.blocks * BLOCK and
+             data[:BLOCK] in self.plain["t-1"], "what was saved")
+
+    def load(self):
+        with open(image, "rb") as f:
+            new = f.read(BLOCK)
+        self.plain["t-1"].append(new)
+        self.sizes["t-1"].append(os.path.getsize(image))
+        self.once("load", name="t-1", file=image, force=True)
+        self.plain["t-1"] = [new]
+
     def reload(self):
         configure(THEN)
         self.once("reload")
@@ -107,6 +151,13 @@ class Scene(Client):
             lambda: self.ask("delete", name="d0.c1", force=True),
             lambda: self.ask("delete", name="d0.s1", force=True),
             self.remove,
+            lambda: self.template("t-1", self.blocks * BLOCK),
+            lambda: self.template("always-1", 64 * 1024),
+            lambda: self.again("always-1", 64 * 1024),
+            self.save,
+            lambda: self.reset("t-1"),
+            lambda: self.batches(1),
+            self.load,
             self.reload,
             lambda: self.batches(1)))
 
@@ -125,6 +176,15 @@ class Scene(Client):
             size = found[name]["size"] if name in found else None
             must(size in sizes, "%s has %s bytes, not one of %s"
                  % (name, size, sizes))
+        for name, contents in self.plain.items():
+            if name not in found:
+                continue
+            # By a name that no template has: opening must not make it anew.
+            self.once("snapshot", name=name, **{"as": "look"})
+            with Peer.open(name="look", uri=self.server.uri) as p:
+                must(p.read(0, BLOCK) in contents, "%s: its first block"
+                     % name)
+            self.once("delete", name="look", force=True)
         known = {"d0", "f", "n", "m", *self.sizes, *self.copies}
         must(set(found) <= known, "disks from nowhere:", set(found) - known)
         self.peer.close()
@@ -171,6 +231,13 @@ def scene(when):
     d.stop()
     return not over
 
+def all_disks(d):
+    """What stays as it is when nothing is done to them."""
+    keys = ("uuid", "size", "alloc", "quota", "guarantee", "snapshot")
+    with Control(d.control) as c:
+        return {name: [c.ask("show", name=name)["disk"].get(k) for k in keys]
+                for name in (d["name"] for d in c.ask("list")["disks"])}
+
 u = daemon("/upgrade")
 def upgrade(when):
     clean()
@@ -183,6 +250,7 @@ def upgrade(when):
     c.ask("snapshot", name="d0", **{"as": "d0.s1"})
     c.batches(2)
     c.peer.close()
+    before = all_disks(u)
     # It makes and grows disks before it serves.
     configure(THEN)
     install("#!/bin/sh\nNBDRAM_TEST_DIE=%s exec %s \"$@\"\n" % (when, dies))
@@ -203,6 +271,8 @@ def upgrade(when):
         u.pid = new
     if died:
         c.look()
+        after = all_disks(u)
+        assert after == before, (before, after)
         c.connect()
         c.batches(2)
     # One that serves dies a little later, as in the scene.
@@ -213,6 +283,9 @@ def upgrade(when):
     u.stop()
     return died
 
+with open(image, "wb") as f:
+    f.write(b"image" * 40000)
+    f.truncate(768 * 1024)
 try:
     sweep("scene", scene)
     sweep("upgrade", upgrade)
