@@ -15,7 +15,8 @@
 #define MANY 10000000u
 #define SECOND UINT64_C(1000)
 #define HOUR (3600 * SECOND)
-#define YEAR (366 * 24 * HOUR)
+/* Milliseconds in 32 bits do not hold two of it. */
+#define MONTH (30 * 24 * HOUR)
 
 const char *const config_section_words[CONFIG_SECTIONS] = {
 	[CONFIG_SERVER] = "server",
@@ -139,7 +140,7 @@ static const struct config_key keys[] = {
 	 NULL, {0}, "memory that is always there for each"},
 	{CONFIG_TEMPLATE, "alloc", CONFIG_CHOICE, NOWHERE, 0, 0,
 	 "thin", {"thin", "fixed"}, "as in [export]"},
-	{CONFIG_TEMPLATE, "expire", CONFIG_TIME, NOWHERE, SECOND, YEAR,
+	{CONFIG_TEMPLATE, "expire", CONFIG_TIME, NOWHERE, SECOND, MONTH,
 	 NULL, {0}, "dropped so long after its last client"},
 	{CONFIG_TEMPLATE, "fresh", CONFIG_CHOICE, NOWHERE, 0, 0,
 	 "never", {"never", "always"}, "always: a new one each session"},
