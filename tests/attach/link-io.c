@@ -7,11 +7,12 @@
  * opens URI (-e: by a session, always the same one), says on standard output what it
  * has been told, and then writes and reads REQUESTS times, of all sizes, four requests
  * on their way at a time, and compares. -r: TLS by the relay. -a: asks only. -c: gives
- * up when standard input says something, or ends. -w: does not close before that
- * ends. A failure is a line ERRNO: TEXT, status 1. */
+ * up when standard input says something, or ends. -w: then waits
+ * until that ends, or the link does, which is told by the word dead. A failure is a line ERRNO: TEXT, status 1. */
 #include <errno.h>
 #include <endian.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,13 +165,23 @@ static void look_at(int fd)
 		failed("something to be read before anything was asked");
 }
 
+/* Until standard input ends. False: the link has, or says what nobody asked for. */
+static bool is_alive(int fd)
+{
+	struct pollfd fds[2] = {{.fd = 0, .events = POLLIN},
+				{.fd = fd, .events = POLLIN}};
+
+	if (poll(fds, 2, -1) < 0)
+		failed("poll");
+	return !fds[1].revents;
+}
+
 static int use(struct attach_target *t, const struct proto_session *session,
 	       int timeout, int cancel, unsigned requests, bool wait)
 {
 	uint8_t disc[PROTO_DISC_SIZE];
 	struct attach_link link;
 	struct attach_why why;
-	char byte;
 	int error = attach_link_open(t, session, timeout, cancel, &link, &why);
 
 	if (error)
@@ -179,9 +190,11 @@ static int use(struct attach_target *t, const struct proto_session *session,
 	look_at(link.fd);
 	for (unsigned i = 0; i < requests; i++)
 		round_trip(link.fd, link.terms.size);
-	if (wait)
-		while (read(0, &byte, 1) > 0)
-			;
+	if (wait && !is_alive(link.fd)) {
+		printf("dead\n");
+		attach_link_close(&link);
+		return 0;
+	}
 	proto_put_disc(disc);
 	put_all(link.fd, disc, sizeof(disc));
 	attach_link_close(&link);
