@@ -27,28 +27,28 @@ static void same(const char *is, const char *expected)
 		assert_string_equal(is, expected);
 }
 
-static void tcp(const char *text, bool tls, const char *host, const char *port,
-		const char *export)
+static void parts(const char *text, bool tls, const char *host,
+		  const char *port, const char *path, const char *export)
 {
 	good(text);
 	assert_int_equal(u.tls, tls);
 	same(u.host, host);
 	same(u.port, port);
+	same(u.socket, path);
 	same(u.export, export);
-	same(u.socket, NULL);
 	attach_uri_free(&u);
+}
+
+static void tcp(const char *text, bool tls, const char *host, const char *port,
+		const char *export)
+{
+	parts(text, tls, host, port, NULL, export);
 }
 
 static void local(const char *text, bool tls, const char *path,
 		  const char *export)
 {
-	good(text);
-	assert_int_equal(u.tls, tls);
-	same(u.host, NULL);
-	same(u.port, NULL);
-	same(u.export, export);
-	same(u.socket, path);
-	attach_uri_free(&u);
+	parts(text, tls, NULL, NULL, path, export);
 }
 
 static void wrong(const char *text, const char *words)
