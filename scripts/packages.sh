@@ -33,11 +33,12 @@ valgrind             memory errors and leaks
 libcmocka-dev        unit tests
 libnbd-bin           nbdinfo, nbdcopy: clients
 python3-libnbd       nbdsh, the client that tests are written with
-qemu-utils           qemu-img, qemu-io: clients
+qemu-utils           qemu-img, qemu-io: clients; qemu-nbd, a server for ours
 gnutls-bin           certtool, psktool: the files that TLS needs
 openssl              s_client
 fio                  data checked under load
 nbd-client           the client that administrators use
+nbd-server           the server that they use, for our client
 user-mode-linux      a kernel of its own for nbd-client, wherever tests run
 busybox-static       what that kernel starts
 cpio                 packs it
