@@ -33,11 +33,13 @@ void aside_run(void (*work)(void *arg), void *arg, void (*tick)(void *arg),
 		return;
 	}
 	for (;;) {
-		clock_gettime(CLOCK_REALTIME, &until);
+		/* Not that on the wall, which may be set back meanwhile. */
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += TICK_NSEC;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
-		if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT)
+		if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC,
+					 &until) != ETIMEDOUT)
 			return;
 		tick(tick_arg);
 	}

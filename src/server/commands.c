@@ -299,11 +299,11 @@ int call_lock(struct call *call)
 	int error;
 
 	do {
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += LOCK_MSEC * 1000000L;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
-		error = pthread_mutex_timedlock(lock, &until);
+		error = pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 		if (error == ETIMEDOUT)
 			call_progress(call, "waiting for other changes", 0, 0);
 	} while (error == ETIMEDOUT && !call_cancelled(call));
