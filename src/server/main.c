@@ -247,7 +247,6 @@ static int serve(struct serving *serving)
 	control_socket_close(serving->start.control);
 	reloader_close(reloader);
 	saver_stop(s->saver);
-	s->saver = NULL;
 	stop_workers(s);
 	mainbox_free(s->mainbox);
 	free_event(term);
@@ -268,6 +267,16 @@ static uint64_t socket_memory(void)
 	return max_u64(UINT64_C(1) << 30, host.total / 10) / 4;
 }
 
+/* Whether memory ends with us that has been served: also when it was taken back from
+ * an upgrade that failed and cannot be served on, as when we were told to stop. */
+static bool is_last(const struct serving *serving, int result)
+{
+	const struct server *s = serving->start.server;
+
+	return s->saver && s->pool && !s->config->pool_path &&
+	       (result == 0 || (result < 0 && serving->start.again));
+}
+
 /* Serve until the end, which is not the end of an upgrade that fails. */
 static int serve_on(struct serving *serving, const struct pool_before *before)
 {
@@ -279,9 +288,10 @@ static int serve_on(struct serving *serving, const struct pool_before *before)
 		atomic_store(&s->stop_msec, STOP_MSEC);
 		exports_init(&s->exports);
 		result = serve(serving);
-		if (result == 0 && s->pool && !s->config->pool_path &&
-		    saver_save_all(s))
+		if (is_last(serving, result) && saver_save_all(s))
 			result = -EIO;
+		saver_free(s->saver);
+		s->saver = NULL;
 		exports_destroy(&s->exports);
 		if (result < 0 && s->pool)
 			pool_before_restore(before, s->pool);

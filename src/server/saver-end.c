@@ -50,9 +50,11 @@ static int save_one(struct ending *e, struct ram_thread *thread,
 	if (error)
 		return 0;
 	atomic_store(&e->name, o->name);
-	error = disk_save(s->pool, disk, thread, o->save,
-			  DISK_STILL | IMAGE_UNLESS_SAME, on_step, e, &saved,
-			  &why);
+	error = saver_may_replace(s, o->name, o->save, &why);
+	if (!error)
+		error = disk_save(s->pool, disk, thread, o->save,
+				  DISK_STILL | IMAGE_UNLESS_SAME, on_step, e,
+				  &saved, &why);
 	ram_disk_put(disk);
 	log_escape(o->save, strlen(o->save), clean, sizeof(clean));
 	if (error)

@@ -23,6 +23,9 @@ struct record {
 	struct record *next;
 	struct saver_state state;
 	uint64_t due; /* of now_msec(); 0: not yet looked at */
+	/* The file was not there when we began, and we have not made it since: one
+	 * that is there now comes from elsewhere, as when it is mounted late. */
+	bool absent;
 };
 
 struct saver {
@@ -114,6 +117,7 @@ static struct record *record_of(struct saver *saver, const char *name,
 				const char *file)
 {
 	struct record *r;
+	struct stat st;
 
 	for (r = saver->records; r; r = r->next) {
 		if (strcmp(r->state.name, name) == 0 &&
@@ -131,6 +135,7 @@ static struct record *record_of(struct saver *saver, const char *name,
 		free(r);
 		return NULL;
 	}
+	r->absent = lstat(file, &st) < 0 && errno == ENOENT;
 	r->next = saver->records;
 	saver->records = r;
 	return r;
@@ -176,6 +181,7 @@ static void end(struct saver *saver, struct record *r, uint64_t began,
 	pthread_mutex_lock(&saver->lock);
 	r->state.running = false;
 	if (!error) {
+		r->absent = false;
 		r->state.saved = began;
 		r->state.error[0] = 0;
 	} else if (error != -ECANCELED) {
@@ -210,6 +216,36 @@ int saver_save(struct server *server, struct ram_disk *disk, const char *name,
 			  saved, why);
 	end(saver, t.record, began, error, why);
 	return error;
+}
+
+int saver_may_replace(struct server *server, const char *name, const char *file,
+		      struct ram_why *why)
+{
+	struct saver *saver = server->saver;
+	struct record *r;
+	struct stat st;
+	char clean[300];
+	bool absent;
+
+	pthread_mutex_lock(&saver->lock);
+	r = record_of(saver, name, file);
+	absent = r && r->absent;
+	pthread_mutex_unlock(&saver->lock);
+	if (!absent || lstat(file, &st) < 0)
+		return 0;
+	snprintf(
+		why->text, sizeof(why->text),
+		"%s: was not there before, and is now: what is in it may be "
+		"what the disk should have begun with; nbdramctl save replaces "
+		"it",
+		log_escape(file, strlen(file), clean, sizeof(clean)));
+	if (r) {
+		pthread_mutex_lock(&saver->lock);
+		snprintf(r->state.error, sizeof(r->state.error), "%.299s",
+			 why->text);
+		pthread_mutex_unlock(&saver->lock);
+	}
+	return -EEXIST;
 }
 
 static int copy_state(struct saver *saver, const struct wish *wish,
@@ -320,8 +356,11 @@ static void save_due(struct saver *saver, const struct wish *wish)
 	/* It may have been deleted, or not be made yet. */
 	if (ram_disk_open(s->pool, wish->name, &disk))
 		return;
-	error = saver_save(s, disk, wish->name, saver->ram, wish->file,
-			   IMAGE_UNLESS_SAME, on_step, saver, &saved, &why);
+	error = saver_may_replace(s, wish->name, wish->file, &why);
+	if (!error)
+		error = saver_save(s, disk, wish->name, saver->ram, wish->file,
+				   IMAGE_UNLESS_SAME, on_step, saver, &saved,
+				   &why);
 	ram_disk_put(disk);
 	if (!error && !saved.same)
 		tell_done(wish->name, wish->file, &saved);
@@ -398,10 +437,12 @@ static void *work(void *arg)
 
 /* ------------------------------------------------------------ start and stop */
 
-static void saver_free(struct saver *saver)
+void saver_free(struct saver *saver)
 {
 	struct record *r;
 
+	if (!saver)
+		return;
 	while ((r = saver->records)) {
 		saver->records = r->next;
 		free(r->state.name);
@@ -444,5 +485,4 @@ void saver_stop(struct saver *saver)
 	pthread_mutex_unlock(&saver->lock);
 	pthread_join(saver->thread, NULL);
 	ram_pool_leave(saver->ram);
-	saver_free(saver);
 }

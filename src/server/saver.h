@@ -23,8 +23,15 @@ struct saver_state {
 /* Start the thread, once there is a pool. NULL: it cannot be had. */
 struct saver *saver_start(struct server *server);
 
-/* Give up what is under way; before the pool is closed. NULL is fine. */
+/* Give up what is under way; before the pool is closed. What is known of the files
+ * stays until it is freed. NULL is fine. */
 void saver_stop(struct saver *saver);
+void saver_free(struct saver *saver);
+
+/* Whether a save that nobody has asked for may replace the file. 0; -EEXIST: it has
+ * come from elsewhere since we began, and why says so. Any thread. */
+int saver_may_replace(struct server *server, const char *name,
+		      const char *file, struct ram_why *why);
 
 /* The file that the configuration has for a disk, to be freed; NULL: none, or no
  * memory. */

@@ -93,6 +93,9 @@ static void look_for_stop(void *arg)
 	sd_notify(0, "WATCHDOG=1");
 	if (!early_stop_asked() || ++start->ticks < STOP_TICKS)
 		return;
+	/* What was taken back from an upgrade may be all there is of it. */
+	if (start->again && !start->server->config->pool_path)
+		return;
 	log_info("stopping, though the start is not through");
 	listeners_close(start->server->listeners);
 	control_socket_close(start->control);

@@ -27,7 +27,7 @@ key 'conf:2: workers = 2 # two: .*; a comment stands on a line of its own' \
 key 'conf:2: size = : a size from 1M to 8T' '[pool]' 'size ='
 # What a later issue brings is unknown until then.
 key 'no key "metrics"' '[server]' 'metrics = localhost:9809'
-key 'no key "save"' '[export a]' 'save = /x'
+key 'no key "rate"' '[export a]' 'rate = 1M'
 
 # All at once, those of the command line too, which is what the status says then.
 printf '%s\n' '[server]' 'workers = x' 'insecure = x' '[pool]' 'size = x' >conf

@@ -127,6 +127,15 @@ try:
     with Control(d.control) as c:
         c.ask("check")
     d.stop()
+
+    # Memory that ends with us is saved, though the new one was given it already.
+    saved = folder + "/saved.img"
+    os.mkdir(folder + "/second")
+    d = Daemon(program, folder + "/second", "-m", "64M", "-e", "d0,size=4M,save=" + saved)
+    once("signal.sigwait([signal.SIGTERM])\n" + in_its_own_way, "d0: saved to",
+         True)
+    with open(saved, "rb") as f:
+        assert f.read(4) == b"kept"
 finally:
     d.end()
     print(d.said()[-4000:])

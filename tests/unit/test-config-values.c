@@ -361,7 +361,7 @@ static void good(void **state)
 	taken(CONFIG_EXPORT, "default", "1", "yes");
 	taken(CONFIG_EXPORT, "max-connections", "10000000", "10000000");
 	taken(CONFIG_TEMPLATE, "size", "from-name\nmax-size = 1G", "from-name");
-	taken(CONFIG_TEMPLATE, "expire", "366d", "366d");
+	taken(CONFIG_TEMPLATE, "expire", "30d", "30d");
 	taken(CONFIG_TEMPLATE, "allow", "cert:%*, any ro", "cert:%*, any ro");
 	taken(CONFIG_TEMPLATE, "fresh", "always", "always");
 }
