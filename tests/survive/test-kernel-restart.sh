@@ -5,7 +5,7 @@
 # does not bring the device back (the kernel answers errors, or waits until the device
 # is detached); but when it is attached again, its file system is whole, and so is
 # every file that was fsynced. By nbd-client with one connection, with four, and with
-# -persist in its old way. What the guest does stands in uml-restart-init.sh.
+# -persist in its old way, in turn. What the guest does stands in uml-restart-init.sh.
 . ./functions.sh
 . "$abs_top_srcdir/tests/guest.sh"
 PATH=$PATH:/usr/sbin:/sbin
@@ -14,4 +14,4 @@ requires_command nbd-client mke2fs e2fsck
 requires_guest drivers/block/nbd.ko
 cp "$nbdramd" "$nbdramctl" "$guest_root/files/"
 run_guest survive/uml-restart-init.sh 640M 300 t_tmp=200m \
-	"t_rounds=$(scaled 30 3)"
+	"t_rounds=$(scaled 30)" "t_first=$((NBDRAM_TEST_SEED % 3))"

@@ -84,7 +84,7 @@ detach
 round=0
 while [ $round -lt "$t_rounds" ]; do
 	round=$((round + 1))
-	case $((round % 3)) in
+	case $(((round + t_first) % 3)) in
 	1) how= ;;
 	2) how="-C 4" ;;
 	0) how="-nonetlink -persist" ;;
