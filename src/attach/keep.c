@@ -126,14 +126,13 @@ void attach_keeper_show(const struct attach_keeper *k,
 	snprintf(record->trouble, sizeof(record->trouble), "%s", k->text);
 }
 
-/* Tell others how it is. text: NULL leaves it. */
-static void publish(struct attach_keeper *k, enum attach_keeper_state state,
-		    int64_t away, const char *text)
+/* With the lock. */
+static void tell(struct attach_keeper *k, enum attach_keeper_state state,
+		 int64_t away, const char *text)
 {
 	unsigned live =
 		state == KEEPER_GOING && !away ? k->disk.record.connections : 0;
 
-	pthread_mutex_lock(k->lock);
 	k->state = state;
 	k->shown = k->disk.record;
 	k->shown.live = live;
@@ -141,6 +140,14 @@ static void publish(struct attach_keeper *k, enum attach_keeper_state state,
 	if (text)
 		snprintf(k->text, sizeof(k->text), "%s", text);
 	pthread_cond_broadcast(k->changed);
+}
+
+/* Tell others how it is. text: NULL leaves it. */
+static void publish(struct attach_keeper *k, enum attach_keeper_state state,
+		    int64_t away, const char *text)
+{
+	pthread_mutex_lock(k->lock);
+	tell(k, state, away, text);
 	pthread_mutex_unlock(k->lock);
 }
 
@@ -250,20 +257,51 @@ static bool watch_links(struct attach_keeper *k)
 	}
 }
 
-static void *keep(void *arg)
+/* Those who wait for a device are told of it, or have gone before; not both, for it
+ * is with the lock that they have it stopped. False: they have gone. */
+static bool tell_made(struct attach_keeper *k)
 {
-	struct attach_keeper *k = arg;
+	bool wanted;
+
+	pthread_mutex_lock(k->lock);
+	wanted = pause_for(k, 0);
+	if (wanted)
+		tell(k, KEEPER_GOING, 0, k->disk.warning);
+	pthread_mutex_unlock(k->lock);
+	return wanted;
+}
+
+/* False: there is no device. */
+static bool make_disk(struct attach_keeper *k)
+{
 	struct attach_disk *d = &k->disk;
 	struct attach_why why = {""};
 
-	if (!k->adopted) {
-		k->error = attach_disk_make(d, &why);
-		publish(k, k->error ? KEEPER_GONE : KEEPER_GOING, 0,
-			k->error ? why.text : d->warning);
-		if (k->error)
-			return NULL;
+	k->error = attach_disk_make(d, &why);
+	if (!k->error && !tell_made(k)) {
+		k->error = -ECANCELED;
+		if (attach_disk_detach(d, -1, false, &why))
+			attach_say("nbd%d: %s", d->record.index, why.text);
+		else
+			attach_say("nbd%d: undone: nobody waits for it",
+				   d->record.index);
+		attach_fail(&why, 0, "%s: given up", d->record.target);
+	}
+	if (k->error)
+		publish(k, KEEPER_GONE, 0, why.text);
+	else
 		attach_say("nbd%d: attached to %s", d->record.index,
 			   d->record.target);
+	return !k->error;
+}
+
+static void *keep(void *arg)
+{
+	struct attach_keeper *k = arg;
+
+	if (!k->adopted) {
+		if (!make_disk(k))
+			return NULL;
 	} else if (!bring_back(k, "found, its watcher was gone")) {
 		return NULL;
 	}

@@ -120,8 +120,9 @@ static void wait_made(struct client *c, struct attach_keeper *k, bool mine)
 			until.tv_sec++;
 		}
 		pthread_cond_timedwait(k->changed, k->lock, &until);
-		/* Nobody else waits for it. */
-		if (mine && !given_up && k->users == 1 && has_hung_up(c)) {
+		/* Nobody else waits for it, and it is not made yet. */
+		if (k->state == KEEPER_MAKING && mine && !given_up &&
+		    k->users == 1 && has_hung_up(c)) {
 			eventfd_write(k->stop, 1);
 			given_up = true;
 		}

@@ -45,4 +45,16 @@ cmp /out1 /out2 || die "$(cat /out1 /out2)"
 dev=$(sed 's/.dev.//' /out1)
 detach
 nothing_left
+
+# Whoever asks has gone before the device is free: it is not made for nobody.
+being_made() { ls /host/run/nbdram/attach/making-* >/dev/null 2>&1; }
+exec 3</dev/nbd0
+chroot /host /tmp/nbdramctl attach $uri --device nbd0 >/out 2>&1 3<&- &
+asker=$!
+until_true 10 being_made || die "it does not begin: $(cat /out)"
+kill -9 $asker
+usleep 500000 # it is looked for every 100 ms
+exec 3<&-
+until_true 10 said 'nbd0: undone' || die "a device for nobody"
+nothing_left
 END
