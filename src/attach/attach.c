@@ -378,13 +378,27 @@ static bool answers(struct attach_disk *d)
 	return yes;
 }
 
+/* One that was given up before this process began has no kernel yet. */
+static int disconnect(struct attach_disk *d)
+{
+	struct attach_why ignored;
+	int error = 0;
+
+	if (!attach_disk_is_there(d))
+		return 0;
+	if (!d->kernel)
+		error = attach_kernel_open(&d->kernel, &ignored);
+	return error ? error
+		     : attach_kernel_disconnect(d->kernel, d->record.index);
+}
+
 int attach_disk_detach(struct attach_disk *d, int claim, bool keep,
 		       struct attach_why *why)
 {
 	struct attach_record *r = &d->record;
 	const bool claimed = claim >= 0;
-	int error = 0;
 	unsigned i;
+	int error;
 
 	if (claimed && answers(d))
 		fsync(claim);
@@ -393,8 +407,7 @@ int attach_disk_detach(struct attach_disk *d, int claim, bool keep,
 		for (i = 0; d->links && i < r->connections; i++)
 			if (d->links[i].fd >= 0)
 				shutdown(d->links[i].fd, SHUT_RDWR);
-	if (attach_disk_is_there(d))
-		error = attach_kernel_disconnect(d->kernel, r->index);
+	error = disconnect(d);
 	if (claim >= 0)
 		close(claim);
 	if (error && error != -EINVAL)

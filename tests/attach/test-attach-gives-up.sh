@@ -41,4 +41,16 @@ start_server
 attach $uri
 detach
 nothing_left
+
+# Another watcher can take it away too, whoever has it.
+attach $uri --give-up 1 --mount /tmp/disk
+kill_server
+until_true 10 sh -c '[ "$(dmesg | grep -c "given up after 1 s")" = 2 ]' ||
+	die "not given up again"
+kill -9 $(watcher)
+until_true 10 no_watcher || die "the watcher lives"
+host /tmp/nbdramctl detach --force $dev >/err 2>&1 ||
+	die "detach --force: $(cat /err)"
+umount /host/tmp/disk
+nothing_left
 END
