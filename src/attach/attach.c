@@ -22,6 +22,8 @@
 
 /* One answer of the server may take so long, when somebody waits for it. */
 #define LINK_MS 10000
+/* ... and when a device is to go. */
+#define ANSWER_MS 3000
 /* udev looks at each device that comes and goes. */
 #define BUSY_MS 2000
 #define DEVICE_MS 10000
@@ -366,16 +368,27 @@ int attach_disk_make(struct attach_disk *d, struct attach_why *why)
 }
 
 /* Does somebody answer? If not, what is still to be sent will never be. */
-static bool answers(struct attach_disk *d)
+static bool answers(struct attach_target *target)
 {
 	struct attach_terms *terms = calloc(1, sizeof(*terms));
 	struct attach_why why;
 	bool yes = false;
 
-	if (terms && d->target && attach_disk_live(d) == d->record.connections)
-		yes = attach_link_ask(d->target, 3000, -1, terms, &why) == 0;
+	if (terms && target)
+		yes = attach_link_ask(target, ANSWER_MS, -1, terms, &why) == 0;
 	free(terms);
 	return yes;
+}
+
+void attach_disk_flush(const char *uri, int claim)
+{
+	struct attach_target *target = NULL;
+	struct attach_why why;
+
+	if (attach_target_open(uri, NULL, &target, &why) == 0 &&
+	    answers(target))
+		fsync(claim);
+	attach_target_close(target);
 }
 
 /* One that was given up before this process began has no kernel yet. */
@@ -392,6 +405,26 @@ static int disconnect(struct attach_disk *d)
 		     : attach_kernel_disconnect(d->kernel, d->record.index);
 }
 
+int attach_disk_take_away(int index, const char *identifier,
+			  struct attach_why *why)
+{
+	struct attach_kernel *kernel;
+	int error = attach_device_check(index, identifier);
+
+	if (error == -ENOENT)
+		return 0;
+	if (!error)
+		error = attach_kernel_open(&kernel, why);
+	if (!error) {
+		error = attach_kernel_disconnect(kernel, index);
+		attach_kernel_close(kernel);
+	}
+	if (error && error != -EINVAL)
+		return attach_fail(why, error, "nbd%d cannot be detached: %s",
+				   index, strerror(-error));
+	return 0;
+}
+
 int attach_disk_detach(struct attach_disk *d, int claim, bool keep,
 		       struct attach_why *why)
 {
@@ -400,10 +433,9 @@ int attach_disk_detach(struct attach_disk *d, int claim, bool keep,
 	unsigned i;
 	int error;
 
-	if (claimed && answers(d))
-		fsync(claim);
-	else
-		/* Else the kernel could wait for somebody who never reads. */
+	/* The kernel could wait for somebody who never reads. */
+	if (!claimed || attach_disk_live(d) != r->connections ||
+	    !answers(d->target))
 		for (i = 0; d->links && i < r->connections; i++)
 			if (d->links[i].fd >= 0)
 				shutdown(d->links[i].fd, SHUT_RDWR);

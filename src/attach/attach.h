@@ -58,11 +58,21 @@ int attach_disk_renew(struct attach_disk *disk, struct attach_why *why);
 /* Ask how large it is, and tell the kernel if that is more. */
 int attach_disk_grow(struct attach_disk *disk, struct attach_why *why);
 
-/* Give the device up: what is not yet written is lost if the server is away. claim:
+/* Write what the kernel still has of a device to the server, if that answers; claim:
+ * of attach_device_claim(). Any thread, while the device is kept: for if its server
+ * goes away now, this waits until it is back, or the device given up. */
+void attach_disk_flush(const char *uri, int claim);
+
+/* Give the device up: what was not flushed is lost. claim:
  * of attach_device_claim(), closed in any case; or -1. keep: the state file stays,
  * as ATTACH_FAILED. */
 int attach_disk_detach(struct attach_disk *disk, int claim, bool keep,
 		       struct attach_why *why);
+
+/* Have the kernel give a device up that another thread has a disk of, if it is still
+ * this one: whatever waits for it fails. */
+int attach_disk_take_away(int index, const char *identifier,
+			  struct attach_why *why);
 
 /* Give back what the disk has here; the kernel's device stays as it is. */
 void attach_disk_end(struct attach_disk *disk);

@@ -73,6 +73,16 @@ int attach_device_identifier(int index,
 	return error == -ENODEV ? -ENOENT : error;
 }
 
+int attach_device_check(int index, const char *identifier)
+{
+	char text[ATTACH_IDENTIFIER_MOST + 1];
+	int error = attach_device_identifier(index, text);
+
+	if (!error && strcmp(text, identifier) != 0)
+		error = -ENOENT;
+	return error;
+}
+
 int attach_device_find(const char *identifier, int *index)
 {
 	char path[PATH_MAX], text[ATTACH_IDENTIFIER_MOST + 1];

@@ -23,6 +23,10 @@ int attach_device_number(const char *text, int *index);
 int attach_device_identifier(int index,
 			     char identifier[ATTACH_IDENTIFIER_MOST + 1]);
 
+/* 0: it is the one with this identifier; -ENOENT: there is none, or another. Other
+ * errors: it cannot be known now. */
+int attach_device_check(int index, const char *identifier);
+
 /* The device with this identifier. -ENOENT: there is none. */
 int attach_device_find(const char *identifier, int *index);
 

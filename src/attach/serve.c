@@ -272,6 +272,8 @@ static int detach(struct client *c, struct attach_keeper *k, bool force)
 {
 	struct attach_watch *w = c->w;
 	const int index = k->shown.index;
+	const char *uri = strdupa(k->shown.wish.uri);
+	const bool away = k->state != KEEPER_GOING || k->away_since;
 	struct attach_why why;
 	int claim = -1, error = -EBUSY;
 	bool mine;
@@ -281,6 +283,8 @@ static int detach(struct client *c, struct attach_keeper *k, bool force)
 	pthread_mutex_unlock(&w->lock);
 	mine = force || claim_device(c, index, &claim);
 	if (mine) {
+		if (claim >= 0 && !away)
+			attach_disk_flush(uri, claim);
 		attach_keeper_stop(k);
 		error = attach_disk_detach(&k->disk, claim, false, &why);
 	}
@@ -299,6 +303,30 @@ static int detach(struct client *c, struct attach_keeper *k, bool force)
 	return error;
 }
 
+/* Another command is about to detach it, and may wait for the server; this one does
+ * not, and ends its wait. With the lock, which is left meanwhile. */
+static void detach_over(struct client *c, struct attach_keeper *k)
+{
+	struct attach_watch *w = c->w;
+	const int index = k->shown.index;
+	const char *identifier = strdupa(k->shown.identifier);
+	struct attach_why why;
+	int error;
+
+	k->users++;
+	pthread_mutex_unlock(&w->lock);
+	error = attach_disk_take_away(index, identifier, &why);
+	pthread_mutex_lock(&w->lock);
+	while (!error && k->leaving)
+		pthread_cond_wait(&w->changed, &w->lock);
+	k->users--;
+	if (error)
+		answer_error(c, "%s", why.text);
+	else
+		answer(c, "ok", NULL);
+	attach_watch_reap(w);
+}
+
 static void detach_by_name(struct client *c, const char *name, bool force)
 {
 	struct attach_watch *w = c->w;
@@ -309,6 +337,8 @@ static void detach_by_name(struct client *c, const char *name, bool force)
 	k = find(w, name);
 	if (!k) {
 		answer_error(c, "%.300s: is not attached", name);
+	} else if (k->leaving && force) {
+		detach_over(c, k);
 	} else if (k->users > 0) {
 		answer_error(c, "%.300s: another command is at it", name);
 	} else if (detach(c, k, force) == 0) {

@@ -41,7 +41,21 @@ while [ $round -lt "$t_rounds" ]; do
 	attached
 done
 detach
-kill "$listener"
 nothing_left
 no_errors
+
+# Detaching flushes, and waits for a path that stalls; by force it does not.
+attach nbd://127.0.0.1:10810/scratch --connections 1 --timeout 0
+stopped=$(children)
+kill -STOP $stopped
+host /tmp/nbdramctl detach $dev >/out 2>&1 &
+waiting=$!
+leaving() { ! host /tmp/nbdramctl detach $dev >/err 2>&1 && grep -q 'another command is at it' /err; }
+until_true 10 leaving || die "detach does not wait: $(cat /out /err)"
+kill -0 $waiting || die "detach does not wait: $(cat /out)"
+host /tmp/nbdramctl detach --force $dev >/err 2>&1 || die "detach --force: $(cat /err)"
+wait $waiting || die "detach has failed: $(cat /out)"
+kill -9 $stopped
+kill "$listener"
+nothing_left
 END
