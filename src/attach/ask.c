@@ -218,7 +218,7 @@ static int tell_one(const struct attach_record *record, void *arg)
 	int index;
 
 	if (record->phase != ATTACH_FAILED &&
-	    attach_device_find(record->identifier, &index))
+	    attach_device_find(record->identifier, &index) == -ENOENT)
 		return 0;
 	snprintf(copy.trouble, sizeof(copy.trouble),
 		 "no watcher: nbdramctl attach-watch");

@@ -395,11 +395,11 @@ void attach_disk_flush(const char *uri, int claim)
 static int disconnect(struct attach_disk *d)
 {
 	struct attach_why ignored;
-	int error = 0;
+	int error = attach_disk_check(d);
 
-	if (!attach_disk_is_there(d))
+	if (error == -ENOENT)
 		return 0;
-	if (!d->kernel)
+	if (!error && !d->kernel)
 		error = attach_kernel_open(&d->kernel, &ignored);
 	return error ? error
 		     : attach_kernel_disconnect(d->kernel, d->record.index);

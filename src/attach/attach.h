@@ -38,14 +38,15 @@ int attach_disk_make(struct attach_disk *disk, struct attach_why *why);
 
 /* For a record from a state file: look for the device. 0: it is attached, its links
  * unknown, so that it is to be renewed; -ENOENT: the kernel has no such device any
- * more; -ENODEV, -ENOMEM, or as writing the state file fails. attach_disk_end() in
- * any case. */
+ * more; -ENOMEM, or as looking has failed where the record tells no number.
+ * attach_disk_end() in any case. */
 int attach_disk_adopt(struct attach_disk *disk,
 		      const struct attach_record *record, int folder,
 		      int cancel_fd, struct attach_why *why);
 
-/* Is the device still the one that it was? Somebody may have detached it. */
-bool attach_disk_is_there(const struct attach_disk *disk);
+/* Is the device still the one that it was? -ENOENT: somebody has detached it; other
+ * errors: it cannot be known now. */
+int attach_disk_check(const struct attach_disk *disk);
 
 /* How many links are up, as far as is known; a dead one is closed. */
 unsigned attach_disk_live(struct attach_disk *disk);

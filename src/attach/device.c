@@ -85,22 +85,23 @@ int attach_device_check(int index, const char *identifier)
 
 int attach_device_find(const char *identifier, int *index)
 {
-	char path[PATH_MAX], text[ATTACH_IDENTIFIER_MOST + 1];
-	int number, error = -ENOENT;
+	int number, one, error = -ENOENT;
 	struct dirent *entry;
+	char path[PATH_MAX];
 	DIR *folder;
 
 	snprintf(path, sizeof(path), "%s/sys/block", attach_root);
 	folder = opendir(path);
 	if (!folder)
-		return -ENOENT;
+		return -errno;
 	while (error && (entry = readdir(folder))) {
-		if (attach_device_number(entry->d_name, &number) == 0 &&
-		    attach_device_identifier(number, text) == 0 &&
-		    strcmp(text, identifier) == 0) {
+		if (attach_device_number(entry->d_name, &number) != 0)
+			continue;
+		one = attach_device_check(number, identifier);
+		if (!one)
 			*index = number;
-			error = 0;
-		}
+		if (one != -ENOENT)
+			error = one;
 	}
 	closedir(folder);
 	return error;
@@ -121,7 +122,7 @@ int attach_device_wait_free(int index, int timeout_ms)
 	char text[ATTACH_IDENTIFIER_MOST + 1];
 
 	while (attach_device_size(index) != 0 ||
-	       attach_device_identifier(index, text) == 0) {
+	       attach_device_identifier(index, text) != -ENOENT) {
 		if (attach_now() >= until)
 			return -ETIMEDOUT;
 		poll(NULL, 0, LOOK_AGAIN_MS);

@@ -27,7 +27,7 @@ int attach_device_identifier(int index,
  * errors: it cannot be known now. */
 int attach_device_check(int index, const char *identifier);
 
-/* The device with this identifier. -ENOENT: there is none. */
+/* The device with this identifier. Errors as above. */
 int attach_device_find(const char *identifier, int *index);
 
 /* Its size in bytes; 0: it has none now, or is not there. */

@@ -66,22 +66,24 @@ int attach_disk_adopt(struct attach_disk *d, const struct attach_record *record,
 	d->folder = folder;
 	d->cancel_fd = cancel_fd;
 	d->links_unknown = true;
-	if (attach_device_find(record->identifier, &d->record.index))
-		return attach_fail(why, -ENOENT, "it is not there any more");
+	error = attach_device_find(record->identifier, &d->record.index);
+	if (error == -ENOENT)
+		return attach_fail(why, error, "it is not there any more");
+	/* Where it was it will be found again. */
+	if (error && record->index < 0)
+		return attach_fail(why, error, "it cannot be looked for: %s",
+				   strerror(-error));
 	d->links = attach_links_new(max_u64(record->connections, 1));
 	if (!d->links)
 		return attach_fail(why, -ENOMEM, "no memory");
-	error = attach_kernel_open(&d->kernel, why);
-	return error ? error : attach_disk_save(d, why);
+	return attach_disk_save(d, why);
 }
 
-bool attach_disk_is_there(const struct attach_disk *d)
+int attach_disk_check(const struct attach_disk *d)
 {
-	char text[ATTACH_IDENTIFIER_MOST + 1];
-
-	return d->record.index >= 0 &&
-	       attach_device_identifier(d->record.index, text) == 0 &&
-	       strcmp(text, d->record.identifier) == 0;
+	return d->record.index < 0 ? -ENOENT
+				   : attach_device_check(d->record.index,
+							 d->record.identifier);
 }
 
 unsigned attach_disk_live(struct attach_disk *d)
@@ -315,12 +317,20 @@ static int renew_dead(struct attach_disk *d, struct attach_why *why)
 
 int attach_disk_renew(struct attach_disk *d, struct attach_why *why)
 {
-	int error = 0;
+	int error = attach_disk_check(d);
 
-	if (!attach_disk_is_there(d))
+	if (error == -ENOENT)
 		return attach_fail(why, -ENODEV,
 				   "nbd%d is not attached any more",
 				   d->record.index);
+	if (error)
+		return attach_fail(why, error, "nbd%d cannot be looked at: %s",
+				   d->record.index, strerror(-error));
+	if (!d->kernel)
+		error = attach_kernel_open(&d->kernel, why);
+	if (error)
+		/* It is there: so its kernel is. */
+		return error == -ENODEV ? -EAGAIN : error;
 	/* Of one that was adopted: the name server may have been away too. */
 	if (!d->target)
 		error = attach_target_open(d->record.wish.uri, NULL, &d->target,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -28,6 +29,8 @@
 #ifndef PR_SET_IO_FLUSHER
 #define PR_SET_IO_FLUSHER 57
 #endif
+/* For a few hundred devices. */
+#define DESCRIPTORS 65536
 /* How often one that is there while needed looks whether it is. */
 #define NEEDED_MS 500
 
@@ -35,9 +38,21 @@
  * by waiting for them. */
 static void settle(void)
 {
+	struct rlimit limit;
 	int fd;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* A link through a relay has four, and a device up to 16 links. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur < DESCRIPTORS) {
+		limit.rlim_cur = DESCRIPTORS;
+		if (limit.rlim_max < DESCRIPTORS)
+			limit.rlim_max = DESCRIPTORS;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			attach_say("no more than the usual number of "
+				   "descriptors: %s",
+				   strerror(errno));
+	}
 	/* Threads share what they allocate. */
 	mallopt(M_ARENA_MAX, 1);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
