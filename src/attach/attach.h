@@ -23,6 +23,7 @@ struct attach_disk {
 	bool links_unknown; /* ... the latter */
 	int folder;	    /* of state files; lent */
 	int cancel_fd;	    /* readable: end early, with -ECANCELED; lent */
+	bool unsaved;	 /* the last try to write the state file has failed */
 	uint64_t epochs; /* the first one that the state file does not cover */
 	char warning[400]; /* of what was done and yet is not as one may wish */
 };

@@ -24,6 +24,7 @@
 #include "device.h"
 #include "nbd.h"
 #include "queue.h"
+#include "say.h"
 #include "state.h"
 #include "wait.h"
 
@@ -56,6 +57,18 @@ int attach_disk_save(struct attach_disk *d, struct attach_why *why)
 	return error;
 }
 
+/* A full /run is no reason to leave a device: with an old state file the next
+ * watcher only takes longer to find the epoch. It is told once. */
+static void save_if_possible(struct attach_disk *d)
+{
+	struct attach_why why;
+	const bool failed = attach_disk_save(d, &why);
+
+	if (failed && !d->unsaved)
+		attach_say("nbd%d: %s", d->record.index, why.text);
+	d->unsaved = failed;
+}
+
 int attach_disk_adopt(struct attach_disk *d, const struct attach_record *record,
 		      int folder, int cancel_fd, struct attach_why *why)
 {
@@ -76,7 +89,8 @@ int attach_disk_adopt(struct attach_disk *d, const struct attach_record *record,
 	d->links = attach_links_new(max_u64(record->connections, 1));
 	if (!d->links)
 		return attach_fail(why, -ENOMEM, "no memory");
-	return attach_disk_save(d, why);
+	save_if_possible(d);
+	return 0;
 }
 
 int attach_disk_check(const struct attach_disk *d)
@@ -205,7 +219,8 @@ static int tell_size(struct attach_disk *d, uint64_t size,
 				   "nbd%d: the kernel does not let it grow: %s",
 				   r->index, strerror(-error));
 	r->size = size;
-	return attach_disk_save(d, why);
+	save_if_possible(d);
+	return 0;
 }
 
 /* What the old ones still have is dropped by the server; the kernel is to see that
@@ -229,7 +244,7 @@ static int open_all(struct attach_disk *d, struct attach_link *links,
 	int error = 0;
 
 	if (++r->session.epoch >= d->epochs)
-		error = attach_disk_save(d, why);
+		save_if_possible(d);
 	for (i = 0; i < r->connections && !error; i++)
 		error = open_link(d, &links[i], why);
 	/* The state file was older than the session. */
@@ -260,6 +275,7 @@ static int renew_all(struct attach_disk *d, struct attach_why *why)
 {
 	struct attach_record *r = &d->record;
 	struct attach_link *links = attach_links_new(r->connections);
+	struct attach_why minor;
 	uint64_t size;
 	int error;
 
@@ -280,7 +296,10 @@ static int renew_all(struct attach_disk *d, struct attach_why *why)
 		drop_old(d);
 	else
 		d->links_unknown = false;
-	return error ? error : tell_size(d, size, why);
+	/* It works as large as it was. */
+	if (!error && tell_size(d, size, &minor))
+		attach_say("%s", minor.text);
+	return error;
 }
 
 /* Without sessions: a link for each that is dead. Those that the kernel alone knows
