@@ -154,7 +154,8 @@ static int exchange(struct call *c, enum proto_client_event *event)
 	return 0;
 }
 
-/* Until the codec has come to an end: 0, or told. */
+/* Until the codec has come to an end: 0, or told. Who always has something to say is
+ * never waited for, so the time is looked at in each turn too. */
 static int converse(struct call *c)
 {
 	enum proto_client_event event = PROTO_CLIENT_MORE;
@@ -162,6 +163,9 @@ static int converse(struct call *c)
 
 	while (!error &&
 	       (event == PROTO_CLIENT_MORE || event == PROTO_CLIENT_STARTTLS)) {
+		error = attach_wait_check(&c->stream.wait);
+		if (error)
+			return stream_failed(c, error);
 		if (event == PROTO_CLIENT_STARTTLS)
 			error = secure(c);
 		if (!error)

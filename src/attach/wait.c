@@ -15,6 +15,18 @@ int64_t attach_now(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+int attach_wait_check(const struct attach_wait *wait)
+{
+	struct pollfd cancel = {.fd = wait->cancel_fd, .events = POLLIN};
+	const int n = poll(&cancel, 1, 0);
+
+	if (n > 0)
+		return -ECANCELED;
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	return attach_now() >= wait->until ? -ETIMEDOUT : 0;
+}
+
 int attach_wait_for(const struct attach_wait *wait, int fd, short events)
 {
 	struct pollfd fds[2] = {

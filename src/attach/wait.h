@@ -13,6 +13,9 @@ struct attach_wait {
 /* Milliseconds of a clock that only goes forward. */
 int64_t attach_now(void);
 
+/* Is it over? 0: not yet; -ETIMEDOUT, -ECANCELED, or as poll() has failed. */
+int attach_wait_check(const struct attach_wait *wait);
+
 /* Until fd is ready for events (POLLIN, POLLOUT), or has failed. 0, -ETIMEDOUT,
  * -ECANCELED, or as poll() has failed. */
 int attach_wait_for(const struct attach_wait *wait, int fd, short events);

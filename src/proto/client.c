@@ -107,6 +107,7 @@ static enum proto_client_event send_info(struct proto_client *c)
 					 NBD_INFO_DESCRIPTION};
 
 	c->option = c->open ? NBD_OPT_GO : NBD_OPT_INFO;
+	c->infos = 0;
 	put_option(c, c->option, 4 + c->name_len + 2 + sizeof(infos));
 	put_u32(c, c->name_len);
 	put(c, c->name, c->name_len);
@@ -283,6 +284,8 @@ static enum proto_client_event take_answer(struct proto_client *c)
 		return take_ack(c);
 	if (c->type != NBD_REP_INFO || c->option == NBD_OPT_STARTTLS)
 		return broken(c, "the server's answer is none to the question");
+	if (++c->infos > PROTO_CLIENT_INFOS_MAX)
+		return broken(c, "the server's answer has no end");
 	wrong = take_info(c);
 	if (wrong)
 		return broken(c, wrong);

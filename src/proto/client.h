@@ -53,6 +53,8 @@ struct proto_client_refusal {
 	char text[PROTO_TEXT_MAX]; /* its words, cut; escape them. "": none */
 };
 
+/* How many pieces of information are taken for one question: a server has a handful. */
+#define PROTO_CLIENT_INFOS_MAX 64u
 /* Longest answer that is taken: a string with its type, or an export's. */
 #define PROTO_CLIENT_DATA_MAX (PROTO_STRING_MAX + 2u)
 /* The longest that is sent at one time: the answer to the greeting, and INFO. */
@@ -64,6 +66,7 @@ struct proto_client {
 	bool open, tls, zeroes;
 	uint32_t option; /* that was sent last */
 	uint32_t type, length;
+	unsigned infos; /* that came for it */
 	size_t name_len;
 	size_t have, want; /* bytes in data, and how many they must become */
 	size_t out_len;

@@ -193,6 +193,21 @@ static void long_texts(void **state)
 	       "the server's answer is too long");
 }
 
+static void many_infos(void **state)
+{
+	char in[9000] = "";
+
+	(void)state;
+	for (unsigned i = 0; i < PROTO_CLIENT_INFOS_MAX - 1; i++)
+		strcat(in, REPLY("07", "00000003", "02") "1234 ");
+	strcat(in, EXPORT("07") " ");
+	strcat(in, ACK_OF("07"));
+	opened(in, "OPEN");
+	strcpy(strstr(in, EXPORT("07")), EXPORT("07") " ");
+	strcat(in, EXPORT("07"));
+	opened(in, "the server's answer has no end");
+}
+
 static void ask(void **state)
 {
 	(void)state;
@@ -406,13 +421,13 @@ static void farewell(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(go),	       cmocka_unit_test(all_infos),
-		cmocka_unit_test(long_texts),  cmocka_unit_test(ask),
-		cmocka_unit_test(session),     cmocka_unit_test(longest_name),
-		cmocka_unit_test(refusals),    cmocka_unit_test(starttls),
-		cmocka_unit_test(export_name), cmocka_unit_test(no_nbd),
-		cmocka_unit_test(lies),	       cmocka_unit_test(block_sizes),
-		cmocka_unit_test(farewell),
+		cmocka_unit_test(go),		cmocka_unit_test(all_infos),
+		cmocka_unit_test(long_texts),	cmocka_unit_test(many_infos),
+		cmocka_unit_test(ask),		cmocka_unit_test(session),
+		cmocka_unit_test(longest_name), cmocka_unit_test(refusals),
+		cmocka_unit_test(starttls),	cmocka_unit_test(export_name),
+		cmocka_unit_test(no_nbd),	cmocka_unit_test(lies),
+		cmocka_unit_test(block_sizes),	cmocka_unit_test(farewell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
