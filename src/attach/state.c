@@ -13,7 +13,8 @@
 
 #include "cleanup.h"
 
-const char *attach_state_folder = NBDRAM_RUNDIR "/nbdram/attach";
+/* Not in /run/nbdram, which is nbdramd's: systemd gives all of it to its user. */
+const char *attach_state_folder = NBDRAM_RUNDIR "/nbdram-attach";
 
 /* Both names of a record's file end so; what is being written ends otherwise. */
 #define NAME_MOST 64
@@ -21,16 +22,6 @@ const char *attach_state_folder = NBDRAM_RUNDIR "/nbdram/attach";
 
 static int make_folder(void)
 {
-	CLEANUP_FREE char *parent = strdup(attach_state_folder);
-	char *slash = parent ? strrchr(parent, '/') : NULL;
-
-	if (!parent)
-		return -ENOMEM;
-	if (slash && slash != parent) {
-		*slash = 0;
-		if (mkdir(parent, 0755) < 0 && errno != EEXIST)
-			return -errno;
-	}
 	if (mkdir(attach_state_folder, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	return 0;

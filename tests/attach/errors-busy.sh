@@ -47,7 +47,7 @@ detach
 nothing_left
 
 # Whoever asks has gone before the device is free: it is not made for nobody.
-being_made() { ls /host/run/nbdram/attach/making-* >/dev/null 2>&1; }
+being_made() { ls /host/run/nbdram-attach/making-* >/dev/null 2>&1; }
 exec 3</dev/nbd0
 chroot /host /tmp/nbdramctl attach $uri --device nbd0 >/out 2>&1 3<&- &
 asker=$!

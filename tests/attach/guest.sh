@@ -104,7 +104,7 @@ nothing_left()
 		[ "$(cat "$_file/size")" = 0 ] || die "$_file has a size"
 		[ ! -e "$_file/backend" ] || die "$_file is attached"
 	done
-	_left=$(cd /host/run/nbdram/attach && echo nbd* making-* .*)
+	_left=$(cd /host/run/nbdram-attach && echo nbd* making-* .*)
 	[ "$_left" = 'nbd* making-* . ..' ] || [ "$_left" = 'nbd* making-* .*' ] ||
 		die "left in the state folder: $_left"
 	until_true 10 no_watcher || die "the watcher stays"
