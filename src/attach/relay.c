@@ -18,6 +18,8 @@
 #define PR_SET_IO_FLUSHER 57
 #endif
 
+/* All of it is locked in memory, and each link has one. */
+#define STACK_BYTES (256u << 10)
 /* Several records at a time. */
 #define BUFFER (64u << 10)
 
@@ -160,11 +162,15 @@ static void *run(void *arg)
 static int start_thread(struct attach_relay *r)
 {
 	sigset_t all, before;
+	pthread_attr_t how;
 	int error;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&r->thread, NULL, run, r);
+	pthread_attr_init(&how);
+	pthread_attr_setstacksize(&how, STACK_BYTES);
+	error = pthread_create(&r->thread, &how, run, r);
+	pthread_attr_destroy(&how);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -error;
 }
