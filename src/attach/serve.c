@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 #define STACK_BYTES (256u << 10)
 /* How long somebody may have a device open without being in the way. */
 #define BRIEFLY_MS 2000
+/* Who asks and does not read loses the answer. */
+#define SEND_SECONDS 5
 /* How soon it is noticed that somebody has hung up. */
 #define LOOK_MS 100
 
@@ -44,7 +47,9 @@ static void answer(struct client *c, const char *first,
 		c->text[len++] = '\n';
 		len += attach_record_write(record, true, c->text + len);
 	}
-	send(c->fd, c->text, len, MSG_NOSIGNAL);
+	/* No answer is told by hanging up, so that none is missed unseen. */
+	if (send(c->fd, c->text, len, MSG_NOSIGNAL) < 0)
+		shutdown(c->fd, SHUT_RDWR);
 }
 
 __attribute__((format(printf, 2, 3))) static void answer_error(
@@ -350,21 +355,28 @@ static void detach_by_name(struct client *c, const char *name, bool force)
 static void list(struct client *c)
 {
 	struct attach_watch *w = c->w;
-	struct attach_record *shown = malloc(sizeof(*shown));
-	struct attach_keeper *k;
+	struct attach_record *shown = NULL;
+	const struct attach_keeper *k;
+	size_t count = 0, i;
 
-	if (!shown) {
+	/* Sending may have to wait; the lock is not for that. */
+	pthread_mutex_lock(&w->lock);
+	for (k = w->keepers; k; k = k->next)
+		count++;
+	if (count)
+		shown = malloc(count * sizeof(*shown));
+	if (count && !shown) {
+		pthread_mutex_unlock(&w->lock);
 		answer_error(c, "no memory");
 		return;
 	}
-	pthread_mutex_lock(&w->lock);
-	for (k = w->keepers; k; k = k->next) {
-		if (k->state == KEEPER_GONE)
-			continue;
-		attach_keeper_show(k, shown);
-		answer(c, "device", shown);
-	}
+	count = 0;
+	for (k = w->keepers; k; k = k->next)
+		if (k->state != KEEPER_GONE)
+			attach_keeper_show(k, &shown[count++]);
 	pthread_mutex_unlock(&w->lock);
+	for (i = 0; i < count; i++)
+		answer(c, "device", &shown[i]);
 	answer(c, "ok", NULL);
 	free(shown);
 }
@@ -413,6 +425,7 @@ static void *serve(void *arg)
 
 int attach_serve(struct attach_watch *w, int fd)
 {
+	const struct timeval patience = {.tv_sec = SEND_SECONDS};
 	struct client *c = calloc(1, sizeof(*c));
 	pthread_attr_t how;
 	pthread_t thread;
@@ -427,6 +440,7 @@ int attach_serve(struct attach_watch *w, int fd)
 	}
 	c->w = w;
 	c->fd = fd;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	pthread_attr_init(&how);
 	pthread_attr_setstacksize(&how, STACK_BYTES);
 	pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
