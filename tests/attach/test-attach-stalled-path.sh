@@ -50,7 +50,11 @@ stopped=$(children)
 kill -STOP $stopped
 host /tmp/nbdramctl detach $dev >/out 2>&1 &
 waiting=$!
-leaving() { ! host /tmp/nbdramctl detach $dev >/err 2>&1 && grep -q 'another command is at it' /err; }
+leaving()
+{
+	host /tmp/nbdramctl detach $dev >/err 2>&1 && return 1
+	grep -q 'another command is at it' /err
+}
 until_true 10 leaving || die "detach does not wait: $(cat /out /err)"
 kill -0 $waiting || die "detach does not wait: $(cat /out)"
 host /tmp/nbdramctl detach --force $dev >/err 2>&1 || die "detach --force: $(cat /err)"
