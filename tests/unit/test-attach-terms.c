@@ -51,7 +51,7 @@ static void without(void **state)
 		"x [uuid=" UUID "0 gen=1]",
 		"x [uuid=0123456789ab-CDEF-fedc-ba98765432100123 gen=1]",
 		"x [uuid=g1234567-89ab-CDEF-fedc-ba9876543210 gen=1]",
-		"x [uuid=" UUID,
+		("x [uuid=" UUID),
 		"x [uuid=",
 	};
 
