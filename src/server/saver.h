@@ -30,8 +30,8 @@ void saver_free(struct saver *saver);
 
 /* Whether a save that nobody has asked for may replace the file. 0; -EEXIST: it has
  * come from elsewhere since we began, and why says so. Any thread. */
-int saver_may_replace(struct server *server, const char *name,
-		      const char *file, struct ram_why *why);
+int saver_may_replace(struct server *server, const char *name, const char *file,
+		      struct ram_why *why);
 
 /* The file that the configuration has for a disk, to be freed; NULL: none, or no
  * memory. */
