@@ -37,7 +37,7 @@ struct ram_thread {
 	uint64_t epoch;		     /* at which we are inside */
 	struct stock stock;
 	struct limbo limbo;
-	uint8_t *bounce;   /* see view.c; NULL: none was needed yet */
+	uint8_t *bounce;   /* see bounce.h; NULL: none was needed yet */
 	bool bounce_taken; /* by a view */
 
 	/* Fixed. */
