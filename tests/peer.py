@@ -385,6 +385,12 @@ class Peer:
     def prepare(self, command, offset=0, length=0, flags=0, payload=b"",
                 cookie=None):
         """The request's bytes; its answer is expected from now on."""
+        return self.expect(command, offset, length, flags, payload,
+                           cookie) + payload
+
+    def expect(self, command, offset=0, length=0, flags=0, payload=b"",
+               cookie=None):
+        """The same without the payload."""
         if cookie is None:
             cookie = self.next_cookie
             self.next_cookie = self.next_cookie + 1 & 2**64 - 1
@@ -394,10 +400,17 @@ class Peer:
                 flags |= PAYLOAD_LEN
         request = Request(command, offset, length, flags, cookie)
         self.pending.setdefault(cookie, []).append(request)
-        return self.header(command, offset, length, flags, cookie) + payload
+        return self.header(command, offset, length, flags, cookie)
 
-    def request(self, *arguments, **more):
-        self.send(self.prepare(*arguments, **more))
+    def request(self, command, offset=0, length=0, flags=0, payload=b"",
+                **more):
+        header = self.expect(command, offset, length, flags, payload, **more)
+        if len(payload) <= 65536:
+            self.send(header + payload)
+            return
+        # No copy of what is long: other threads here would stand still.
+        self.send(header)
+        self.send(payload)
 
     def disc(self):
         self.send(self.header(DISC))

@@ -26,7 +26,8 @@
  * for more (full = error). */
 #define MEMORY_MSEC 1000
 
-/* How long a client may hold landing that others wait for, and send nothing. */
+/* How long a client may hold landing that others wait for, and send nothing; of the
+ * time that its worker had for looking, see worker.looked. */
 #define HOARD_MSEC 2000
 
 /* The same for one that had to wait itself, and could have sent meanwhile. */
@@ -119,10 +120,11 @@ struct conn {
 	uint64_t held_since;   /* likewise what is read now did not; or 0 */
 	uint64_t held_until;   /* msec: ... as long as it is read */
 	bool stalled;	       /* request waits, and nothing is read */
-	uint64_t stalled_since; /* msec */
-	uint64_t moved;		/* msec: payload came last, in earnest */
-	uint64_t brought;	/* bytes of it since */
-	uint8_t *stash;		/* input that could not be used yet */
+	uint64_t stalled_since;	 /* msec */
+	uint64_t stalled_looked; /* worker.looked then */
+	uint64_t moved;	  /* worker.looked when payload came last, in earnest */
+	uint64_t brought; /* bytes of it since */
+	uint8_t *stash;	  /* input that could not be used yet */
 	size_t stash_len;
 
 	uint64_t drained; /* out.sent when the deadline was set last */

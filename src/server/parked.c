@@ -44,6 +44,7 @@ void wait_stall(struct conn *c)
 {
 	if (!c->stalled) {
 		c->stalled_since = now_msec();
+		c->stalled_looked = c->worker->looked;
 		stats_add(&c->worker->stats, STAT_WAITS, 1);
 	}
 	c->stalled = true;
@@ -56,6 +57,9 @@ void wait_unstall(struct conn *c)
 	 * always finish, and who does not try is let go. */
 	if (c->stalled && !c->wants_landing)
 		c->waited += now_msec() - c->stalled_since;
+	/* Nobody read what it may have sent. */
+	if (c->stalled)
+		c->moved += c->worker->looked - c->stalled_looked;
 	c->stalled = false;
 }
 

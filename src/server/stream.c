@@ -248,7 +248,7 @@ static int begin_write(struct conn *c, const uint8_t *buf, size_t n,
 	count_request(c);
 	c->state = CONN_PAYLOAD;
 	c->late = false;
-	c->moved = now_msec();
+	c->moved = c->worker->looked;
 	c->brought = 0;
 	c->payload_left = c->request.payload;
 	c->piece_left = payload_piece(c);
@@ -420,7 +420,7 @@ static void note_progress(struct conn *c, size_t n)
 	c->brought += n;
 	if (c->brought < HOARD_BYTES && !c->late)
 		return;
-	c->moved = now_msec();
+	c->moved = c->worker->looked;
 	/* What little it sent while it waited says nothing of now. */
 	if (c->brought < HOARD_BYTES)
 		c->moved -= HOARD_MSEC - HOARD_LATE_MSEC;
@@ -501,10 +501,10 @@ int stream_read(struct conn *c)
 	return error;
 }
 
-static bool hoards(const struct conn *c, uint64_t now)
+static bool hoards(const struct conn *c)
 {
 	return c->state == CONN_PAYLOAD && c->payload && !c->stalled &&
-	       now - c->moved >= HOARD_MSEC &&
+	       c->worker->looked - c->moved >= HOARD_MSEC &&
 	       atomic_load(&c->worker->server->stalled) > 0;
 }
 
@@ -512,11 +512,11 @@ int stream_hoard(struct conn *c)
 {
 	int error;
 
-	if (!hoards(c, now_msec()))
+	if (!hoards(c))
 		return 0;
 	/* It may have sent, and it was us who did not look. */
 	error = stream_read(c);
-	if (!error && hoards(c, now_msec()))
+	if (!error && hoards(c))
 		error = stream_end(c, "its payload does not come, and others "
 				      "wait for the memory that it holds");
 	return error ? error : 1;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "conn.h"
 #include "log.h"
 
@@ -113,6 +114,7 @@ void worker_need_tick(struct worker *w)
 	if (w->ticking)
 		return;
 	w->ticking = true;
+	w->ticked = now_msec();
 	event_add(w->tick_event, &interval);
 }
 
@@ -125,6 +127,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	w->looked += min_u64(now - w->ticked, TICK_MSEC);
 	TAILQ_FOREACH_SAFE(c, &w->conns, link, next)
 	{
 		more = more || c->deadline || c->is_waiting || c->payload;

@@ -72,6 +72,10 @@ struct worker {
 	uint64_t stashed;	  /* bytes, by all connections */
 	uint32_t socket_share;	  /* what sockets were told last, see conn.c */
 	bool ticking, stopping;
+	uint64_t ticked; /* msec: when that was last */
+	/* Time in which every connection was looked at, msec: where this thread had no
+	 * time for them, or was given none, it stands still. */
+	uint64_t looked;
 	bool active; /* something has come since busy polling looked last */
 	uint64_t stop_by; /* msec; then what is open is cut */
 };
