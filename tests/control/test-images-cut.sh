@@ -72,7 +72,7 @@ END
 } >"$tmp/program.py"
 peer "$tmp/files" <"$tmp/program.py" || fail "cancelled"
 
-for ((i = 0; i < $(scaled 40 6); i++)); do
+for ((i = 0; i < $(scaled 40 4); i++)); do
 	for what in save load; do
 		file=a.img
 		[ $((i % 2)) = 0 ] || file=a.zst

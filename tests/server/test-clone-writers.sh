@@ -10,7 +10,7 @@
 . "$abs_top_srcdir/tests/server.sh"
 
 start_nbdramd -m 4G -e work,size=1G -e other,size=16M
-peer "$(scaled 100 20)" "$(scaled 8192 512)" <<'END' || fail "snapshots beside writers"
+peer "$(scaled 100 12)" "$(scaled 8192 256)" <<'END' || fail "snapshots beside writers"
 import hashlib
 count, large = int(args[0]), min(int(args[1]), 2048)
 SLOT, FAR, WRITERS = 64 * 1024, 512 * MIB, 8

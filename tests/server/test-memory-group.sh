@@ -16,7 +16,7 @@ memory_group 268435456
 cat >"$tmp/fill.py" <<'END'
 N = 262144
 p = Peer.open()
-for round in range(3):
+for round in range(int(args[0])):
     written = 0
     try:
         while True:
@@ -40,10 +40,12 @@ p.flush()
 END
 
 for size in auto 1G; do
+	rounds=3
+	[ "$size" = auto ] || rounds=$(scaled 3 1)
 	start_nbdramd --with "${in_group[@]}" -- -o "full=wait 1s" \
 		-o "size=$size" 1G
 	grep -q nbdram-test "/proc/$pid/cgroup" || fail "it is not in the group"
-	peer <"$tmp/fill.py" || fail "size = $size"
+	peer "$rounds" <"$tmp/fill.py" || fail "size = $size"
 	stop_nbdramd
 	[ "$(group_kills)" = 0 ] || fail "the kernel has killed somebody"
 done
