@@ -50,6 +50,7 @@ exfatprogs           mkfs.exfat
 ntfs-3g              mkfs.ntfs
 xfsprogs             mkfs.xfs
 btrfs-progs          mkfs.btrfs
+mmdebstrap           the root of a build host, in long runs
 jq                   reads what nbdinfo and qemu-img say
 procps               ps
 systemd              systemd-analyze: whether the units are right

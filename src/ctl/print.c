@@ -133,6 +133,7 @@ static int print_lineage(const struct json_t *lineage)
 		{"held", "HELD", COLUMN_SIZE},
 		{"own", "OWN", COLUMN_SIZE},
 		{"shared", "SHARED", COLUMN_SIZE},
+		{"generation", "GEN", COLUMN_COUNT},
 		{"kind", "KIND", COLUMN_TEXT},
 		END,
 	};

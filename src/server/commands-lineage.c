@@ -9,7 +9,7 @@
 struct node {
 	char *name;
 	uint8_t uuid[16], parent[16], origin[16];
-	uint64_t size, held, own, order;
+	uint64_t size, held, own, generation, order;
 	bool snapshot, orphan; /* what it was made of is gone */
 	struct node *above, *first, *last, *next;
 	unsigned depth;
@@ -71,6 +71,7 @@ static int collect(struct call *call, const uint8_t *origin, unsigned flags,
 		n->size = info.size;
 		n->held = info.held;
 		n->own = info.own;
+		n->generation = info.generation;
 		n->snapshot = info.readonly;
 		n->order = f->count++;
 		call_progress(call, "disks", f->count, 0);
@@ -141,6 +142,7 @@ static void put_node(struct call *call, const struct node *n)
 	control_put_number(w, "held", n->held);
 	control_put_number(w, "own", n->own);
 	control_put_number(w, "shared", n->held - n->own);
+	control_put_number(w, "generation", n->generation);
 	control_put_text(w, "kind",
 			 n->snapshot && n->orphan ? "snapshot of what is gone"
 			 : n->snapshot		  ? "snapshot"
