@@ -9,7 +9,7 @@ for script in check quickstart .ci/run scripts/*.sh tests/*.sh tests/*.sh.in \
 		tests/*/*.sh; do
 	bash -n "$script" || fail "$script: syntax"
 done
-for script in bench/*-peers bench/clone-costs bench/compare bench/ram-table bench/measure.py; do
+for script in bench/*-peers bench/boot-storm bench/clone-costs bench/compare bench/ram-table bench/measure.py; do
 	"$python" -c 'import sys; compile(open(sys.argv[1]).read(), *sys.argv[1:])' \
 		"$script" exec || fail "$script: syntax"
 done

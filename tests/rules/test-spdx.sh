@@ -10,7 +10,7 @@ mapfile -t files < <(
 		-name '*.py' -o -name '*.am' -o -name '*.syms' -o \
 		-name '*.pod' -o -name 'nbdram-*.m4' \) 2>/dev/null
 	ls configure.ac Makefile.am check quickstart .ci/run bench/compare \
-		bench/clone-costs bench/clone-peers bench/tls-peers bench/plugin-peers
+		bench/boot-storm bench/clone-costs bench/clone-peers bench/tls-peers bench/plugin-peers
 )
 count=${#files[@]}
 missing=$(awk '
