@@ -18,15 +18,14 @@ requires_guest()
 		[ -f "$guest_modules/kernel/$name" ] ||
 			skip "User-mode Linux has no $name"
 	done
+	[ ! "${guest_root:-}" ] || return 0
 	ldd "$(command -v busybox)" >/dev/null 2>&1 &&
 		skip "busybox is not static (Debian: busybox-static)"
 	guest_root=$tmp/guest
 	mkdir -p "$guest_root/bin" "$guest_root/dev" "$guest_root/files"
 	cp "$(command -v busybox)" "$guest_root/bin/busybox"
-	for name in $("$guest_root/bin/busybox" --list); do
-		[ -e "$guest_root/bin/$name" ] ||
-			ln -s busybox "$guest_root/bin/$name"
-	done
+	chroot "$guest_root" /bin/busybox --install -s /bin ||
+		skip "busybox cannot be laid out"
 	cp "$abs_top_srcdir/tests/guest-init.sh" "$guest_root/"
 	mknod "$guest_root/dev/console" c 5 1 &&
 		mknod "$guest_root/dev/null" c 1 3 ||

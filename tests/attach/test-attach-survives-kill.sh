@@ -1,18 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # An ext4 with writers on it lives through ten kills -9 of nbdramd and restarts
-# (scaled), and one upgrade by SIGUSR2, with one connection and with four: no error,
-# file system and files as they must be, and no writer waits longer than the server was
-# away and two seconds more (one connection), or the timeout and one second more
-# (several).
+# (scaled), and one upgrade by SIGUSR2, with one connection and with four, in clear and
+# by the kernel's TLS (a short run: one of these with one, the other with four): no
+# error, file system and files as they must be, and no writer waits longer than the
+# server was away and two seconds more (one connection), or the timeout and one second
+# more (several).
 . ./functions.sh
 . "$abs_top_srcdir/tests/attach.sh"
+. "$abs_top_srcdir/tests/tls.sh"
 requires_command mke2fs e2fsck sha256sum
+requires_guest net/tls/tls.ko crypto/gcm.ko
+tls_init
+cp -r "$tls" "$guest_root/files/tls"
+cp "$tls_client"/client-*.pem "$guest_root/files/tls/"
 rounds=$(scaled 10 2)
 timeout=10
 [ "$rounds" = 10 ] || timeout=3
-attach_seconds=600
-attach_guest t_rounds="$rounds" t_timeout="$timeout" <<'END'
+attach_seconds=900
+runs='plain:1 tls:4'
+[ $((RANDOM % 2)) = 0 ] || runs='tls:1 plain:4'
+[ "$rounds" != 10 ] || runs='plain:1 tls:1 plain:4 tls:4'
+echo "$runs"
+attach_guest t_rounds="$rounds" t_timeout="$timeout" t_runs="${runs// /,}" <<'END'
 module drivers/block/nbd.ko
+for name in net/tls/tls crypto/gf128mul crypto/ghash-generic crypto/ctr crypto/gcm \
+		crypto/seqiv; do
+	module $name.ko
+done
+cp -r /files/tls /host/tmp/tls
+tls_uri="nbds://127.0.0.1:$port/scratch?tls-certificates=/tmp/tls"
+plain_uri=$uri
+serve() { start_server -o tls=on -o tls-dir=/tmp/tls; }
 
 now() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 
@@ -39,8 +57,10 @@ progress()
 }
 have_files() { kill -USR1 $writer; usleep 100000; [ "$(files)" -ge "$1" ]; }
 
-for connections in 1 4; do
-	start_server
+for run in $(echo "$t_runs" | tr , ' '); do
+	connections=${run#*:}
+	eval "uri=\$${run%:*}_uri"
+	serve
 	timeout=0
 	[ $connections = 1 ] || timeout=$t_timeout
 	attach $uri --connections $connections --timeout $timeout --format ext4 \
@@ -62,11 +82,11 @@ for connections in 1 4; do
 		began=$(now)
 		kill_server
 		usleep $((round % 3 * 500000))
-		start_server
+		serve
 		away=$(($(now) - began))
 		progress 5
 		pause=$(slowest)
-		say "$connections connections: away $away ms, longest wait $pause ms"
+		say "$run: away $away ms, longest wait $pause ms"
 		limit=$((away + 2000))
 		[ $connections = 1 ] || [ $limit -gt $((t_timeout * 1000 + 1000)) ] ||
 			limit=$((t_timeout * 1000 + 1000))
@@ -98,4 +118,11 @@ for connections in 1 4; do
 done
 no_errors
 nothing_left
+# By the kernel, and not by a relay beside it.
+case $t_runs in
+*tls*)
+	[ "$(sed -n 's/^TlsRxSw[ 	]*//p' /proc/net/tls_stat)" -ge 3 ] ||
+		die "no kernel TLS: $(cat /proc/net/tls_stat)"
+	;;
+esac
 END
