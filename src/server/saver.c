@@ -454,6 +454,20 @@ void saver_free(struct saver *saver)
 	free(saver);
 }
 
+/* Which files are there, before anybody is served: one that comes later is seen to be
+ * from elsewhere. */
+static void know_all(struct saver *saver)
+{
+	unsigned count, i;
+	struct wish *wishes = wishes_of(saver->server, NULL, &count);
+
+	pthread_mutex_lock(&saver->lock);
+	for (i = 0; wishes && i < count; i++)
+		record_of(saver, wishes[i].name, wishes[i].file);
+	pthread_mutex_unlock(&saver->lock);
+	wishes_free(wishes, count);
+}
+
 struct saver *saver_start(struct server *server)
 {
 	struct saver *saver = calloc(1, sizeof(*saver));
@@ -467,6 +481,7 @@ struct saver *saver_start(struct server *server)
 		saver_free(saver);
 		return NULL;
 	}
+	know_all(saver);
 	if (pthread_create(&saver->thread, NULL, work, saver)) {
 		ram_pool_leave(saver->ram);
 		saver_free(saver);

@@ -46,12 +46,12 @@ def written():
     return sum(n)
 
 # The second signal.
+with open(img, "wb") as f:
+    f.write(b"old")
 d = start("-m", "64M", "-e", "a,size=16M,save=" + img, NBDRAM_TEST_SLOW_MSEC="500")
 try:
     with opened() as p:
         p.write(0, pattern(1, 16 * MIB))
-    with open(img, "wb") as f:
-        f.write(b"old")
     began = time.monotonic()
     os.kill(d.pid, signal.SIGTERM)
     hear("EXTEND_TIMEOUT_USEC=")
