@@ -20,6 +20,7 @@ libssl-dev           TLS
 libnl-3-dev          nbdramctl attach asks the kernel by netlink
 libnl-genl-3-dev     generic netlink, likewise
 libjansson-dev       what nbdramctl and nbdramd say to each other
+libnbd-dev           nbdramctl bench asks any NBD server by it
 libzstd-dev          images that are compressed
 libsystemd-dev       nbdramd tells the service manager when it is ready
 '

@@ -170,5 +170,6 @@ char *control_dump(const json_t *value, bool pretty)
 {
 	return json_dumps(value,
 			  JSON_ENSURE_ASCII | JSON_ENCODE_ANY |
+				  JSON_REAL_PRECISION(12) |
 				  (pretty ? JSON_INDENT(2) : JSON_COMPACT));
 }

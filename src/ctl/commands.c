@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attach-command.h"
+#include "bench-command.h"
 #include "check-pool.h"
 #include "check.h"
 #include "print.h"
@@ -206,6 +207,17 @@ const struct command commands[] = {
 	 {0},
 	 NULL,
 	 attach_watch_command,
+	 NULL},
+	{"bench",
+	 "URI [--destroy] [--secs N]",
+	 "how fast a disk of any NBD server is; writes to it with --destroy "
+	 "alone",
+	 {0},
+	 0,
+	 false,
+	 {0},
+	 NULL,
+	 bench_command,
 	 NULL},
 	{"check",
 	 "[FOLDER]",

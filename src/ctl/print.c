@@ -354,6 +354,15 @@ int print_stats(struct json_t *result)
 
 static bool on_screen;
 
+void progress_text(const char *text)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\r\033[K%s", text);
+	fflush(stderr);
+	on_screen = true;
+}
+
 void progress_print(const struct json_t *progress)
 {
 	CLEANUP_FREE char *clean = NULL;
@@ -364,13 +373,12 @@ void progress_print(const struct json_t *progress)
 	if (!isatty(STDERR_FILENO))
 		return;
 	clean = harmless(what ? what : "working");
-	fprintf(stderr, "\r\033[K%s", clean ? clean : "");
+	progress_text(clean ? clean : "");
 	if (done > 0 || all > 0)
 		fprintf(stderr, ": %" PRIu64, done);
 	if (all > 0)
 		fprintf(stderr, " of %" PRIu64, all);
 	fflush(stderr);
-	on_screen = true;
 }
 
 void progress_clear(void)

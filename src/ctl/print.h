@@ -19,9 +19,10 @@ int print_stats(struct json_t *result);
 int print_reload(struct json_t *result);
 int print_check(struct json_t *result);
 
-/* What progress there is, over the line before, if standard error is a terminal;
+/* What progress there is (progress_text(): in words of our own), over the line before, if standard error is a terminal;
  * and take that line away. */
 void progress_print(const struct json_t *progress);
+void progress_text(const char *text);
 void progress_clear(void);
 
 #endif

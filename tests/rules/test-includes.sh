@@ -16,7 +16,7 @@ src/attach | src/util/ src/proto/proto.h src/proto/nbd.h src/proto/client.h src/
 src/control | src/util/                     | jansson
 src/image  | src/util/ src/store/store.h    | zstd
 src/server | src/util/ src/store/store.h src/image/image.h src/proto/proto.h src/proto/nbd.h src/io/io.h src/io/tls.h src/control/control.h | libevent systemd sockets
-src/ctl    | src/util/ src/store/store.h src/control/control.h src/io/tls-make.h src/proto/nbd.h src/attach/ | sockets
+src/ctl    | src/util/ src/store/store.h src/control/control.h src/io/tls-make.h src/proto/nbd.h src/attach/ | sockets libnbd
 plugins    | src/util/ src/store/store.h src/image/image.h | nbdkit
 bench      | src/util/ src/store/store.h src/proto/nbd.h | sockets
 '

@@ -38,9 +38,9 @@ page_items OPTIONS | grep -o 'B<-[^>]*>' | sed 's/^B<//; s/>$//' |
 diff -u "$tmp/help-options" "$tmp/page-options" ||
 	fail "options of --help (-) and of nbdramctl.pod (+) differ"
 
-# tls-init and attach ask no daemon.
+# tls-init, attach and bench ask no daemon.
 sed 's/ .*//' "$tmp/help-commands" |
-	grep -vxE 'tls-init|attach|detach|attached|attach-watch' | words names
+	grep -vxE 'tls-init|bench|attach|detach|attached|attach-watch' | words names
 sed -n '/^static const struct server_command commands/,/^};/s/^	{"\([a-z]*\)".*/\1/p' \
 	"$abs_top_srcdir/src/server/commands.c" | words server-names
 diff -u "$tmp/names" "$tmp/server-names" ||
