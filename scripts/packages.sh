@@ -30,7 +30,7 @@ check_packages='
 binutils             nm, readelf: what the libraries need from outside
 clang                the second compiler
 clang-format         the look of the source
-valgrind             memory errors and leaks
+valgrind             memory errors and leaks; instructions and system calls counted
 libcmocka-dev        unit tests
 libnbd-bin           nbdinfo, nbdcopy: clients
 python3-libnbd       nbdsh, the client that tests are written with
