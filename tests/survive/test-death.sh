@@ -3,7 +3,7 @@
 # Death before and after each store by which something in the pool becomes visible
 # (scaled: some of them), through the whole server: at its start, while it makes
 # disks; writes, partial ones, trims, zeroes, create, resize, snapshot, clone,
-# rollback, reset, save, load, delete, a template's disks made and found again, reload;
+# rollback, reset, save, load, format, delete, a template's disks made and found again, reload;
 # and of a new one in an upgrade, where the old one goes on with the disks that it had.
 # What was acknowledged is there, what was not is there or not, and the pool is sound.
 . ./functions.sh
@@ -11,6 +11,8 @@
 dies=$PWD/survive/nbdramd-dies
 [ -x "$dies" ] || skip "$dies has not been built"
 
+PATH=$PATH:/usr/sbin:/sbin
+requires_command mkfs.ext4
 new_pool
 mkdir "$tmp/folder"
 peer "$nbdramd" "$dies" "$tmp/folder" "$pool" <<'END' || fail "see above"
@@ -112,6 +114,11 @@ class Scene(Client):
         self.once("reset", name=name, force=True)
         self.plain[name] = [self.what(0)]
 
+    def format(self):
+        self.sizes["e"] = [None, MIB]
+        self.once("create", name="e", keys=["size=1M", "format=ext4"])
+        self.sizes["e"] = [MIB]
+
     def save(self):
         self.once("save", name="t-1", file=saved)
         with open(saved, "rb") as f:
@@ -151,6 +158,7 @@ class Scene(Client):
             lambda: self.ask("delete", name="d0.c1", force=True),
             lambda: self.ask("delete", name="d0.s1", force=True),
             self.remove,
+            self.format,
             lambda: self.template("t-1", self.blocks * BLOCK),
             lambda: self.template("always-1", 64 * 1024),
             lambda: self.again("always-1", 64 * 1024),
@@ -185,6 +193,10 @@ class Scene(Client):
                 must(p.read(0, BLOCK) in contents, "%s: its first block"
                      % name)
             self.once("delete", name="look", force=True)
+        # Whenever it died: a disk that is there has its file system.
+        if "e" in found:
+            with Peer.open(name="e", uri=self.server.uri) as p:
+                must(p.read(1024 + 56, 2) == b"\x53\xef", "e: no ext4")
         known = {"d0", "f", "n", "m", *self.sizes, *self.copies}
         must(set(found) <= known, "disks from nowhere:", set(found) - known)
         self.peer.close()
