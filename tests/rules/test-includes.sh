@@ -37,57 +37,48 @@ declare -A foreign=(
 	[sockets]='(sys/(socket|un)\.h|netinet/.*|netdb\.h|arpa/.*|linux/tls\.h)'
 )
 
-# Does the list $2 (words) hold $1?
-listed()
-{
-	case " $2 " in
-	*" $1 "*) return 0 ;;
-	esac
-	return 1
-}
-
-faults=0 count=0
+faults=0
 fault()
 {
 	echo "$1"
 	faults=$((faults + 1))
 }
 
-while IFS='|' read -r room sees uses; do
-	read -r room <<<"$room"
-	[ "$room" ] || continue
-	[ -d "$room" ] || fail "$room is in the table and not in the tree"
-	for file in "$room"/*.[ch]; do
-		[ -f "$file" ] || continue
-		while read -r include; do
-			count=$((count + 1))
-			name=${include#?}
-			name=${name%?}
-			if [ "${include:0:1}" = '"' ]; then
-				[ -f "$room/$name" ] && continue
-				found=
-				for place in $sees; do
-					case $place in
-					*/) [ -f "$place$name" ] && found=1 ;;
-					*) [ "${place##*/}" = "$name" ] &&
-						found=1 ;;
-					esac
-				done
-				[ "$found" ] ||
-					fault "$file: \"$name\" is no header of $room, nor of what it may see"
-				continue
-			fi
-			for library in "${!foreign[@]}"; do
-				[[ $name =~ ^${foreign[$library]}$ ]] ||
-					continue
-				listed "$library" "$uses" ||
-					fault "$file: <$name> ($library) is not for $room"
-			done
-		done < <(sed -n -E \
-			's/^[ \t]*#[ \t]*include[ \t]*(["<][^">]*[">]).*/\1/p' \
-			"$file")
-	done
-done <<<"$rooms"
+for library in "${!foreign[@]}"; do
+	printf '%s\t%s\n' "$library" "${foreign[$library]}"
+done >"$tmp/foreign"
+grep '|' <<<"$rooms" >"$tmp/rooms"
+"$python" - "$tmp/rooms" "$tmp/foreign" >"$tmp/found" <<'END' || fail "see above"
+import glob, os, re, sys
+foreign = [line.rstrip("\n").split("\t") for line in open(sys.argv[2])]
+include = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]', re.M)
+count = 0
+for line in open(sys.argv[1]):
+    room, sees, uses = (part.strip() for part in line.split("|"))
+    if not os.path.isdir(room):
+        print(room, "is in the table and not in the tree")
+    for file in glob.glob(room + "/*.[ch]"):
+        for kind, name in include.findall(open(file).read()):
+            count += 1
+            if kind == '"':
+                if not (os.path.isfile(room + "/" + name) or any(
+                        os.path.isfile(place + name) if place.endswith("/")
+                        else os.path.basename(place) == name
+                        for place in sees.split())):
+                    print('%s: "%s" is no header of %s, nor of what it may see'
+                          % (file, name, room))
+                continue
+            for library, pattern in foreign:
+                if re.fullmatch(pattern, name) and library not in uses.split():
+                    print("%s: <%s> (%s) is not for %s" % (file, name, library, room))
+print(count, "include lines")
+END
+while IFS= read -r line; do
+	case $line in
+	*' include lines') count=${line%% *} ;;
+	*) fault "$line" ;;
+	esac
+done <"$tmp/found"
 
 # A room that nobody wrote a line for.
 for folder in src/*/; do
