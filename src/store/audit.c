@@ -34,6 +34,7 @@ static void audit_deleted(struct walk *w, struct ram_disk *disk)
 	struct layout_slot image = {
 		.size = atomic_load(&disk->size),
 		.root = atomic_load(&disk->root),
+		.flags = atomic_load(&disk->lazy) ? SLOT_LAZY : 0,
 		.name_len = strlen(disk->name),
 	};
 	uint64_t fresh;

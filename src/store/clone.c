@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "disk.h"
+#include "fetch.h"
 #include "pool.h"
 #include "service.h"
 #include "tree.h"
@@ -29,6 +30,15 @@ void disk_thaw(struct ram_disk *disk)
 		return;
 	atomic_store(&disk->frozen, false);
 	wait_wake_all(disk->pool);
+}
+
+/* Where contents come from that are not all here goes with them. */
+static void contents_source(const struct layout_slot *from,
+			    struct layout_slot *to)
+{
+	to->flags = (to->flags & ~SLOT_LAZY) | (from->flags & SLOT_LAZY);
+	to->source_len = from->source_len;
+	memcpy(to->source, from->source, sizeof(to->source));
 }
 
 struct clone {
@@ -61,6 +71,8 @@ static int clone_frozen(struct ram_pool *pool, void *arg)
 	memcpy(c->image.parent, from->uuid, sizeof(c->image.parent));
 	memcpy(c->image.origin, from->origin, sizeof(c->image.origin));
 
+	contents_source(from, &c->image);
+
 	/* What src held alone it now shares: its guarantee begins anew. The
 	 * snapshot of a save, which may be given up, promises nothing. */
 	temporary = c->image.state == RAM_TEMPORARY;
@@ -85,6 +97,8 @@ static int clone_frozen(struct ram_pool *pool, void *arg)
 		charge_set(pool, c->disk, own, CHARGE_KEEP, c->disk->guarantee,
 			   true);
 	atomic_store(&src->owner, src_owner);
+	if (atomic_load(&c->disk->lazy))
+		fetch_news(pool);
 	return 0;
 }
 
@@ -124,10 +138,13 @@ static int replace_frozen(struct ram_pool *pool, void *arg)
 	uint32_t owner = pool_new_owner(pool),
 		 from_owner = pool_new_owner(pool);
 	uint64_t guarantee, own = disk->own, from_own = from->own;
+	static const struct layout_slot none;
 	struct layout_slot image;
 	int error;
 
-	if (disk->number == SLOT_NONE)
+	/* What a deleted one has not got will never come. */
+	if (disk->number == SLOT_NONE ||
+	    (from->number == SLOT_NONE && atomic_load(&from->lazy)))
 		return -ENOENT;
 	if (!owner || !from_owner)
 		return -ENOSPC;
@@ -135,6 +152,10 @@ static int replace_frozen(struct ram_pool *pool, void *arg)
 	image.root = root;
 	image.size = atomic_load(&from->size);
 	image.generation++;
+	if (from->number != SLOT_NONE)
+		contents_source(slots_image(pool, from->number), &image);
+	else
+		contents_source(&none, &image);
 
 	guarantee = disk->guarantee;
 	error = charge_set(pool, disk, 0, CHARGE_KEEP, disk_guarantee(&image),
@@ -155,13 +176,20 @@ static int replace_frozen(struct ram_pool *pool, void *arg)
 
 	/* A reader that comes with the old size and the new root, or the other
 	 * way round, finds holes at worst. */
+	if (image.flags & SLOT_LAZY)
+		atomic_store(&disk->lazy, true);
+	atomic_store(&disk->fetch_error, 0);
 	atomic_store(&disk->root, root);
 	atomic_store(&disk->size, image.size);
 	atomic_store(&disk->owner, owner);
+	if (!(image.flags & SLOT_LAZY))
+		atomic_store(&disk->lazy, false);
 	if (!from->readonly)
 		atomic_store(&from->owner, from_owner);
 	if (root_entry(old) > ENTRY_UNFETCHED)
 		block_unref(pool->service, root_entry(old), false);
+	if (atomic_load(&disk->lazy))
+		fetch_news(pool);
 	return 0;
 undo:
 	if (root_entry(root) > ENTRY_UNFETCHED)

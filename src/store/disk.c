@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "fault.h"
+#include "fetch.h"
 #include "keeper.h"
 #include "pool.h"
 #include "service.h"
@@ -71,6 +72,7 @@ struct ram_disk *disk_new(struct ram_pool *pool,
 	memcpy(disk->origin, image->origin, sizeof(disk->origin));
 	atomic_store(&disk->root, image->root);
 	atomic_store(&disk->size, image->size);
+	atomic_store(&disk->lazy, image->flags & SLOT_LAZY);
 	return disk;
 }
 
@@ -304,6 +306,9 @@ static int delete (struct ram_pool *pool, void *arg)
 	pool->slots.deleted = disk;
 	disk->number = SLOT_NONE;
 	disk->state = RAM_DELETING;
+	/* Nobody looks after it any more. */
+	atomic_store(&disk->fetch_error, -EIO);
+	atomic_store(&disk->deleted, true);
 	charge_forget(pool, disk);
 	return 0;
 }
@@ -334,6 +339,8 @@ static int change_state(struct ram_pool *pool, void *arg)
 	error = slots_publish(pool, pool->service, c->disk->number, &image);
 	if (!error)
 		c->disk->state = c->state;
+	if (!error && atomic_load(&c->disk->lazy))
+		fetch_news(pool);
 	return error;
 }
 
@@ -385,12 +392,15 @@ static void info_fill(const struct layout_slot *image,
 	info->guarantee = disk_guarantee(image) << BLOCK_SHIFT;
 	info->note_len = image->note_len;
 	memcpy(info->note, image->note, sizeof(info->note));
+	info->lazy = image->flags & SLOT_LAZY;
+	info->source_len = image->source_len;
+	memcpy(info->source, image->source, sizeof(info->source));
 }
 
 int ram_disk_info(struct ram_disk *disk, struct ram_thread *thread,
 		  unsigned flags, struct ram_disk_info *info)
 {
-	uint64_t held, own;
+	uint64_t held, own, missing;
 
 	memset(info, 0, sizeof(*info));
 	lock_take(&disk->pool->slots.lock);
@@ -398,14 +408,16 @@ int ram_disk_info(struct ram_disk *disk, struct ram_thread *thread,
 	info->size = atomic_load(&disk->size);
 	info->state = disk->state;
 	info->readonly = disk->readonly;
+	info->fetch_error = atomic_load(&disk->fetch_error);
 	if (disk->number != SLOT_NONE)
 		info_fill(slots_image(disk->pool, disk->number), info);
 	lock_drop(&disk->pool->slots.lock);
 	if (flags & RAM_INFO_USAGE) {
-		disk_count(disk, thread, &held, &own);
+		disk_count(disk, thread, &held, &own, &missing);
 		info->held = held << BLOCK_SHIFT;
 		info->own = own << BLOCK_SHIFT;
 		info->shared = info->held - info->own;
+		info->missing = missing << BLOCK_SHIFT;
 	}
 	return 0;
 }

@@ -9,6 +9,9 @@
 #include "pool.h"
 #include "store.h"
 
+/* More are asked for again when those have come. */
+#define DISK_WANTS 16
+
 struct ram_disk {
 	/* Read on every call. root and size are changed under slots.lock. */
 	struct ram_pool *pool;
@@ -17,11 +20,19 @@ struct ram_disk {
 	_Atomic uint32_t owner; /* tables with this number are ours to change */
 	_Atomic bool frozen;
 	_Atomic bool detect_zeroes;
+	_Atomic bool lazy;	 /* entries may be not yet fetched */
+	_Atomic int fetch_error; /* why they cannot be now; or 0 */
+	_Atomic bool deleted;
 	bool readonly;	    /* fixed */
 	uint8_t origin[16]; /* fixed: of the first of its lineage */
 
 	/* Guarded by charge.lock. */
 	_Alignas(64) uint64_t own, quota, guarantee; /* blocks */
+
+	/* Guarded by fetch_lock: blocks that calls have met and that are not yet
+	 * fetched, oldest first. */
+	uint64_t wants[DISK_WANTS];
+	_Atomic unsigned want_count;
 
 	/* Guarded by slots.lock. */
 	bool recount;	 /* a relative has gone: own may be more by now */
@@ -99,9 +110,9 @@ uint64_t disk_guarantee(const struct layout_slot *image);
 void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16]);
 
 /* Count what is reachable from the disk (held) and from nowhere else (own), in
- * blocks. Outside every epoch. */
+ * blocks; and what is not yet fetched. Outside every epoch. */
 void disk_count(struct ram_disk *disk, struct ram_thread *t, uint64_t *held,
-		uint64_t *own);
+		uint64_t *own, uint64_t *missing);
 
 /* Charge n blocks to the disk (NULL: to nobody's own). When there is no room:
  * -EAGAIN while freed blocks are on their way back (the thread waits in line),

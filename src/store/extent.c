@@ -24,8 +24,10 @@ static enum ram_extent_kind kind_at(struct ram_pool *pool, uint64_t root,
 	entry = span.leaf ? atomic_load(span.leaf) : span.fill;
 	if (entry == ENTRY_HOLE)
 		return RAM_HOLE;
-	if (!(flags & RAM_EXTENT_SHARED) || !refers(entry))
+	if (!(flags & RAM_EXTENT_SHARED))
 		return RAM_DATA;
+	if (entry == ENTRY_UNFETCHED)
+		return span.leaf && span.shared ? RAM_SHARED : RAM_OWN;
 	return span.shared || block_uses(pool, entry) > 1 ? RAM_SHARED
 							  : RAM_OWN;
 }
@@ -54,6 +56,12 @@ static uint64_t value_at_level(struct ram_pool *pool, uint64_t root,
 	return value;
 }
 
+/* What neither has fetched yet may differ. */
+static enum ram_extent_kind compared(uint64_t a, uint64_t b)
+{
+	return a == b && a != ENTRY_UNFETCHED ? RAM_SAME : RAM_CHANGED;
+}
+
 /* Whether two trees hold the same at `index`, and for how many blocks that is
  * known. Equal tables are not descended into. */
 static enum ram_extent_kind compare_at(struct ram_pool *pool, uint64_t a,
@@ -74,7 +82,7 @@ static enum ram_extent_kind compare_at(struct ram_pool *pool, uint64_t a,
 				  &span);
 			*n = span.leaf ? 1 : span.count;
 		}
-		return in_a == in_b ? RAM_SAME : RAM_CHANGED;
+		return compared(in_a, in_b);
 	}
 	in_a = value_at_level(pool, a, index, level);
 	in_b = value_at_level(pool, b, index, level);
@@ -85,7 +93,7 @@ static enum ram_extent_kind compare_at(struct ram_pool *pool, uint64_t a,
 	}
 	reach = tree_reach(level);
 	*n = reach - (index & (reach - 1));
-	return in_a == in_b ? RAM_SAME : RAM_CHANGED;
+	return compared(in_a, in_b);
 }
 
 int ram_disk_extent(struct ram_disk *disk, struct ram_thread *t,

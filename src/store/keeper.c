@@ -156,7 +156,7 @@ static struct ram_disk *next_recount(struct ram_pool *pool)
 static bool recount_own(struct ram_pool *pool)
 {
 	struct ram_disk *disk;
-	uint64_t before, held, own;
+	uint64_t before, held, own, missing;
 
 	if (!atomic_load(&pool->recounts) ||
 	    (!pool->at_once && now_msec() < atomic_load(&pool->recount_at)))
@@ -165,7 +165,7 @@ static bool recount_own(struct ram_pool *pool)
 	if (!disk)
 		return false;
 	before = charge_own(pool, disk);
-	disk_count(disk, pool->keeper_thread, &held, &own);
+	disk_count(disk, pool->keeper_thread, &held, &own, &missing);
 	charge_recount(pool, disk, before, own);
 	ram_disk_put(disk);
 	return true;

@@ -17,7 +17,8 @@
  * 512^(L-1) blocks of the disk:
  *
  *   0      a hole: reads as zeroes
- *   1      not yet fetched, at any level, for all below it
+ *   1      not yet fetched, at any level, for all below it; may be exchanged
+ *          for the fetched block in a table that is shared, too
  *   other  the number of a table of level L-1, or of a data block if L is 1
  *
  * Tables are the only truth. How often a page is used and what is free is not
@@ -99,6 +100,7 @@ struct layout_super {
 #define SLOT_MAGIC UINT32_C(0x544f4c53)
 #define SLOT_NAME_MAX 255
 #define SLOT_NOTE_SIZE 2048
+#define SLOT_SOURCE_SIZE 1600
 
 /* States of a slot. Only whole disks are shown; when a pool is opened, those
  * in making, temporary and deleting are dropped. */
@@ -111,7 +113,8 @@ enum slot_state {
 
 #define SLOT_READONLY UINT32_C(1) /* a snapshot: never changes */
 #define SLOT_FIXED UINT32_C(2)	  /* alloc = fixed */
-#define SLOT_FLAGS (SLOT_READONLY | SLOT_FIXED)
+#define SLOT_LAZY UINT32_C(4)	  /* entries may be ENTRY_UNFETCHED */
+#define SLOT_FLAGS (SLOT_READONLY | SLOT_FIXED | SLOT_LAZY)
 
 /* One disk. A slot is never changed: a new one is filled and exchanged for it,
  * so that all its fields change together. */
@@ -134,7 +137,12 @@ struct layout_slot {
 	uint8_t reserved0[6];
 	uint8_t note
 		[SLOT_NOTE_SIZE]; /* the server's; the store does not read it */
-	uint8_t reserved[1680];	  /* zero */
+	/* With SLOT_LAZY: where what is not yet fetched comes from. The server's
+	 * too, but it belongs to the contents, and goes where they go. */
+	uint16_t source_len; /* 0 to SLOT_SOURCE_SIZE */
+	uint8_t reserved1[6];
+	uint8_t source[SLOT_SOURCE_SIZE];
+	uint8_t reserved[72]; /* zero */
 };
 
 _Static_assert(sizeof(struct layout_table) == BLOCK_SIZE, "a table is a block");

@@ -288,6 +288,7 @@ static void locks_init(struct ram_pool *pool)
 	for (i = 0; i < TABLE_LOCKS; i++)
 		lock_init(&pool->table_locks[i], RANK_TABLES);
 	lock_init(&pool->freeze_lock, RANK_FREEZE);
+	lock_init(&pool->fetch_lock, RANK_FETCH);
 	lock_init(&pool->charge.lock, RANK_CHARGE);
 	lock_init(&pool->slots.lock, RANK_DISKS);
 	lock_init(&pool->threads_lock, RANK_THREADS);
@@ -381,6 +382,7 @@ void ram_pool_close(struct ram_pool *pool)
 	for (i = 0; i < TABLE_LOCKS; i++)
 		lock_destroy(&pool->table_locks[i]);
 	lock_destroy(&pool->freeze_lock);
+	lock_destroy(&pool->fetch_lock);
 	lock_destroy(&pool->charge.lock);
 	lock_destroy(&pool->slots.lock);
 	lock_destroy(&pool->threads_lock);

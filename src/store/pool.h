@@ -54,6 +54,12 @@ struct ram_pool {
 	_Atomic uint64_t recount_at;
 	_Atomic bool landing_wanted; /* a payload waits for a place */
 
+	/* Who fetches what disks have not got yet. */
+	struct lock fetch_lock;
+	struct ram_thread *fetcher;  /* guarded by fetch_lock; NULL: nobody */
+	_Atomic bool fetch_waits;    /* some call waits for it */
+	_Atomic uint64_t fetch_news; /* how often there was another such disk */
+
 	/* The registration of calls that have none of their own; used only
 	 * under the lock of the list of disks. */
 	struct ram_thread *service;

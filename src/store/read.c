@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "disk.h"
+#include "fetch.h"
 #include "tree.h"
 
 /* Most that is copied within one epoch: well under a millisecond. */
@@ -49,7 +50,8 @@ int64_t ram_disk_read(struct ram_disk *disk, struct ram_thread *t, void *buf,
 				    : 1;
 		}
 		if (entry == ENTRY_UNFETCHED) {
-			result = -EAGAIN;
+			/* What came before it is enough for once. */
+			result = at > off ? 0 : fetch_wait(disk, t, index);
 			break;
 		}
 		here = min_u64(n * BLOCK_SIZE - within, end - at);

@@ -16,6 +16,10 @@
  * is then called once when trying again makes sense, possibly before the call
  * has returned; ram_wait() is the blocking form.
  *
+ * -EINPROGRESS. The same for a disk of which not all is fetched (see below): the call
+ * needs something that is not there yet, which may take as long as it takes. All that
+ * read or write may answer so, or -EIO: it will not come, or nobody fetches.
+ *
  * The store prints nothing and keeps no global state. The one thread that it
  * starts is the pool's housekeeper. */
 #ifndef NBDRAM_STORE_H
@@ -29,6 +33,7 @@
 #define RAM_DISK_MAX INT64_MAX /* bytes of the largest disk */
 #define RAM_NAME_MAX 255u      /* bytes of a name, without the final 0 */
 #define RAM_NOTE_MAX 2048u
+#define RAM_SOURCE_MAX 1600u
 #define RAM_POOL_MIN (UINT64_C(1) << 20) /* bytes of the smallest pool */
 #define RAM_POOL_MAX (UINT64_C(1) << 43) /* 8 TiB: block numbers have 31 bits */
 #define RAM_PIECE (UINT64_C(8) << 20) /* most that one stage or write takes */
@@ -320,9 +325,14 @@ struct ram_disk_info {
 	enum ram_state state;
 	/* Only with RAM_INFO_USAGE: counted by walking the tree (16 GiB of
 	 * data: tens of milliseconds, in slices). */
-	uint64_t held;	 /* reachable from it: data and tables */
-	uint64_t own;	 /* of that, reachable from nowhere else */
-	uint64_t shared; /* held - own */
+	uint64_t held;	     /* reachable from it: data and tables */
+	uint64_t own;	     /* of that, reachable from nowhere else */
+	uint64_t shared;     /* held - own */
+	uint64_t missing;    /* not yet fetched */
+	bool lazy;	     /* some of it may be not yet fetched, */
+	int fetch_error;     /* ... and cannot be now: why; else 0 */
+	uint32_t source_len; /* ... and where it comes from */
+	uint8_t source[RAM_SOURCE_MAX];
 	uint32_t note_len;
 	uint8_t note[RAM_NOTE_MAX];
 };
@@ -456,5 +466,68 @@ struct ram_extent {
 int ram_disk_extent(struct ram_disk *disk, struct ram_thread *thread,
 		    struct ram_disk *base, uint64_t len, uint64_t off,
 		    unsigned flags, struct ram_extent *extent);
+
+/* ------------------------------------------------------------ fetching
+ * A disk may be used before its data is here: parts of it are "not yet fetched", and
+ * so they stay over a death. Somebody who knows where they come from, the fetcher,
+ * brings them; clones and snapshots share what comes. Writing and trimming whole
+ * blocks needs none of it, but for this: what is not yet fetched of 2 MiB that other
+ * disks share has to come before the first write there, or each would have to fetch
+ * it for itself. */
+
+/* Such a disk begins as any other, in state RAM_MAKING: it becomes lazy by the name
+ * of its source, bytes that the store does not read (1 to RAM_SOURCE_MAX) and that
+ * go with its contents to clones, and by ram_disk_replace(). -EINVAL, -ENOSPC. */
+int ram_disk_source(struct ram_disk *disk, const void *source, uint32_t len);
+
+/* [*off, *off+*len), which holds nothing so far, is not yet fetched; blocks of which
+ * that is a part are as a whole. While it is RAM_MAKING, before anybody else uses
+ * it. On -EAGAIN and -ENOSPC *off and *len are what is left. -EINVAL. */
+int ram_disk_unfetched(struct ram_disk *disk, struct ram_thread *thread,
+		       uint64_t *len, uint64_t *off);
+
+/* Who fetches: it is woken when a call has met what is not yet fetched and when
+ * there is another lazy disk. NULL: nobody does (any more); before it leaves. */
+void ram_pool_fetcher(struct ram_pool *pool, struct ram_thread *thread);
+
+/* Changes when there is another lazy disk, or a disk has become one. */
+uint64_t ram_pool_fetch_news(struct ram_pool *pool);
+
+/* As ram_disk_next(), for all that are lazy, temporary ones too. */
+int ram_disk_next_lazy(struct ram_pool *pool, uint64_t *cursor,
+		       struct ram_disk **disk);
+
+/* Whether some of it may be not yet fetched. Cheap. */
+bool ram_disk_lazy(const struct ram_disk *disk);
+
+/* Where a call has met what is not yet fetched, the oldest one, which is forgotten
+ * then. -ENOENT. */
+int ram_disk_wanted(struct ram_disk *disk, uint64_t *off);
+
+/* The first run from *off on that is not yet fetched, at most *len bytes of it; in
+ * whole blocks, so that it may reach beyond the disk's end. -ENOENT: there is none, or the
+ * disk is deleted, and nothing is to be brought any more. */
+int ram_disk_missing(struct ram_disk *disk, struct ram_thread *thread,
+		     uint64_t *off, uint64_t *len);
+
+/* Bring what is in [off, off+len), in whole blocks but for the disk's last one: what
+ * is not yet fetched takes it, all else is left alone. Blocks of zeroes become
+ * holes. As for writing, the count that was done comes back. -EINVAL, -EAGAIN,
+ * -ENOSPC, -ENOMEM. */
+int64_t ram_disk_fetched(struct ram_disk *disk, struct ram_thread *thread,
+			 const void *buf, uint64_t len, uint64_t off);
+
+/* What calls that meet what is not yet fetched are to answer: -EIO, -ENOSPC; 0: that
+ * it comes. */
+void ram_disk_fetch_error(struct ram_disk *disk, int error);
+
+/* All of it has come: it is a disk as any other. -EBUSY: not so; -ENOENT (deleted),
+ * -ENOSPC (later). */
+int ram_disk_fetch_end(struct ram_disk *disk, struct ram_thread *thread);
+
+/* Whether all of [off, off+len) is there: 0, or as reading it would answer,
+ * -EINPROGRESS, -EIO, -ENOSPC. */
+int ram_disk_ready(struct ram_disk *disk, struct ram_thread *thread,
+		   uint64_t len, uint64_t off);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fetch.h"
 
 static inline uint64_t load(entry_t *entry)
 {
@@ -145,17 +146,22 @@ static bool still_there(struct ram_disk *disk, entry_t *parent, uint64_t old,
 		      : atomic_load(&disk->root) == root_make(old, level);
 }
 
-/* Put a table of our own where `old` is: in *parent, or in the root (parent
- * NULL). 0 also when another thread was faster: the caller looks again. */
+/* Put a table of our own, in which `index` is, where `old` is: in *parent, or in the
+ * root (parent NULL). 0 also when another thread was faster: the caller looks again. */
 static int table_replace(struct ram_disk *disk, struct ram_thread *t,
-			 entry_t *parent, uint64_t old, unsigned level)
+			 entry_t *parent, uint64_t old, unsigned level,
+			 uint64_t index)
 {
 	struct ram_pool *pool = disk->pool;
 	enum make how = how_to_make(pool, old);
 	uint64_t expected = old;
 	uint32_t block;
-	int error;
+	int error = 0;
 
+	if (how == MAKE_COPY && level == 1)
+		error = fetch_before_copy(disk, t, old, index);
+	if (error)
+		return error;
 	if (how != MAKE_MOVE) {
 		error = pool_charge(pool, disk, t, 1);
 		if (error)
@@ -194,16 +200,17 @@ uncharge:
  * of blocks that are gone. Only the first write below a table that is not ours
  * comes by here. */
 static int table_own(struct ram_disk *disk, struct ram_thread *t,
-		     entry_t *parent, uint64_t old, unsigned level)
+		     entry_t *parent, uint64_t old, unsigned level,
+		     uint64_t index)
 {
 	struct lock *lock = &disk->pool->table_locks[old % TABLE_LOCKS];
 	int error = 0;
 
 	if (!refers(old))
-		return table_replace(disk, t, parent, old, level);
+		return table_replace(disk, t, parent, old, level, index);
 	lock_take(lock);
 	if (still_there(disk, parent, old, level))
-		error = table_replace(disk, t, parent, old, level);
+		error = table_replace(disk, t, parent, old, level, index);
 	lock_drop(lock);
 	return error;
 }
@@ -225,7 +232,7 @@ again:
 	parent = NULL;
 	for (;;) {
 		if (!owned(pool, value, owner)) {
-			error = table_own(disk, t, parent, value, at);
+			error = table_own(disk, t, parent, value, at, index);
 			if (error)
 				return error;
 			/* Ours or another thread's: look again. */

@@ -93,7 +93,7 @@ void tree_span_shared(const struct ram_pool *pool, uint64_t root,
 
 /* The entry that speaks for `index` in the disk's own table of `level`, all of
  * the way down to it made or copied as needed. Inside an epoch. -EAGAIN,
- * -ENOSPC. */
+ * -EINPROGRESS, -ENOSPC. */
 int tree_entry_for_write(struct ram_disk *disk, struct ram_thread *t,
 			 uint64_t index, unsigned level, entry_t **entry);
 

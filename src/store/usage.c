@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting: what a disk holds, what the pool uses. See store.h. */
+#include "check.h"
 #include "disk.h"
 #include "headroom.h"
 #include "pool.h"
 #include "tree.h"
 
 struct tally {
-	uint64_t held, own;
+	uint64_t held, own, missing;
 };
 
 /* Count what begins at block `index`: the tables whose first block it is, and
- * the data of its leaf. Returns how many blocks that covers. */
-static uint64_t tally_at(struct ram_disk *disk, uint64_t index,
+ * the data of its leaf. Returns how many blocks that covers, `left` at most. */
+static uint64_t tally_at(struct ram_disk *disk, uint64_t index, uint64_t left,
 			 struct tally *sum)
 {
 	struct ram_pool *pool = disk->pool;
@@ -31,10 +32,15 @@ static uint64_t tally_at(struct ram_disk *disk, uint64_t index,
 			break;
 		value = atomic_load(&table[tree_slot(index, level)]);
 	}
-	if (!refers(value))
-		return tree_reach(level) - (index & (tree_reach(level) - 1));
+	if (!refers(value)) {
+		left = min_u64(left, tree_reach(level) -
+					     (index & (tree_reach(level) - 1)));
+		sum->missing += value == ENTRY_UNFETCHED ? left : 0;
+		return left;
+	}
 	for (i = 0; i < TABLE_ENTRIES; i++) {
 		value = atomic_load(&table[i]);
+		sum->missing += value == ENTRY_UNFETCHED;
 		if (!refers(value))
 			continue;
 		alone = !shared && block_uses(pool, value) == 1;
@@ -45,19 +51,20 @@ static uint64_t tally_at(struct ram_disk *disk, uint64_t index,
 }
 
 void disk_count(struct ram_disk *disk, struct ram_thread *t, uint64_t *held,
-		uint64_t *own)
+		uint64_t *own, uint64_t *missing)
 {
-	struct tally sum = {0, 0};
+	struct tally sum = {0, 0, 0};
 	uint64_t index = 0, end = disk_blocks(atomic_load(&disk->size));
 
 	while (index < end) {
 		/* A leaf at a time, so that nothing waits for us. */
 		ram_epoch_enter(t);
-		index += tally_at(disk, index, &sum);
+		index += tally_at(disk, index, end - index, &sum);
 		ram_epoch_leave(t);
 	}
 	*held = sum.held;
 	*own = sum.own;
+	*missing = sum.missing;
 }
 
 void ram_pool_usage(struct ram_pool *pool, struct ram_usage *usage)

@@ -7,6 +7,7 @@
 #include "bounce.h"
 #include "check.h"
 #include "disk.h"
+#include "fetch.h"
 #include "keeper.h"
 #include "tree.h"
 #include "write.h"
@@ -77,7 +78,9 @@ int ram_disk_view(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 			n = min_u64(span.count, RUN_BLOCKS);
 		}
 		if (entry == ENTRY_UNFETCHED) {
-			error = view->len > 0 ? 0 : -EAGAIN;
+			error = view->len > 0
+					? 0
+					: fetch_wait(disk, t, at / BLOCK_SIZE);
 			break;
 		}
 		here = min_u64(n * BLOCK_SIZE - at % BLOCK_SIZE, end - at);
@@ -422,5 +425,8 @@ int ram_view_publish(struct ram_view *view)
 		w.taken -= view->charge;
 	}
 	writer_done(&w);
+	if (error == -ENODATA)
+		error = fetch_wait(view->disk, t,
+				   (view->off + view->done) / BLOCK_SIZE);
 	return thread_leave(t, error);
 }

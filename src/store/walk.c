@@ -22,6 +22,7 @@ struct tree_walk {
 	uint64_t end;	  /* blocks of the disk */
 	uint64_t fresh;
 	uint32_t salt;
+	bool lazy; /* some of it may be not yet fetched */
 	walk_slot *visit;
 	void *arg;
 };
@@ -139,9 +140,9 @@ static int walk_entry(struct tree_walk *t, uint64_t entry, unsigned level,
 		return 0;
 	}
 	if (entry == ENTRY_UNFETCHED) {
-		/* No release so far leaves disks half loaded. */
-		walk_fault(w, t->name, "block %llu was never fetched",
-			   (unsigned long long)index);
+		if (!t->lazy)
+			walk_fault(w, t->name, "block %llu was never fetched",
+				   (unsigned long long)index);
 		return 0;
 	}
 	if (!meet(t, entry, level, index))
@@ -223,7 +224,8 @@ static bool slot_good(struct walk *w, uint64_t number,
 		 (s->name_len < SLOT_NAME_MAX && s->name[s->name_len]))
 		what = "has a name that cannot be";
 	else if (s->state < SLOT_MAKING || s->state > SLOT_TEMPORARY ||
-		 s->flags & ~SLOT_FLAGS || s->note_len > SLOT_NOTE_SIZE)
+		 s->flags & ~SLOT_FLAGS || s->note_len > SLOT_NOTE_SIZE ||
+		 s->source_len > (s->flags & SLOT_LAZY ? SLOT_SOURCE_SIZE : 0))
 		what = "has fields of a later release, or damaged ones";
 	else if (s->size < 1 || s->size > RAM_DISK_MAX ||
 		 root_level(s->root) < disk_level(s->size) ||
@@ -285,7 +287,7 @@ static bool nothing_beyond(struct ram_pool *pool, uint64_t value,
 		at = base + i * reach;
 		if (entry == ENTRY_HOLE)
 			continue;
-		if (level == 1)
+		if (level == 1 || !refers(entry))
 			return false;
 		if (!nothing_beyond(pool, entry, level - 1, at, end))
 			return false;
@@ -302,7 +304,7 @@ static void walk_end(struct tree_walk *t, const struct layout_slot *image)
 	const uint8_t *byte;
 	struct tree_span span;
 
-	if (w->shared && root_entry(image->root) != ENTRY_HOLE &&
+	if (w->shared && refers(root_entry(image->root)) &&
 	    !nothing_beyond(w->pool, root_entry(image->root),
 			    root_level(image->root), 0, t->end)) {
 		walk_fault(w, t->name, "there is data behind its end");
@@ -311,7 +313,7 @@ static void walk_end(struct tree_walk *t, const struct layout_slot *image)
 	if (cut == 0)
 		return;
 	tree_span(w->pool, image->root, t->end - 1, &span);
-	if (!span.leaf || atomic_load(span.leaf) == ENTRY_HOLE ||
+	if (!span.leaf || !refers(atomic_load(span.leaf)) ||
 	    !holds_memory(t, atomic_load(span.leaf)))
 		return;
 	byte = pool_block(w->pool, atomic_load(span.leaf));
@@ -333,6 +335,7 @@ void walk_disk(struct walk *w, const struct layout_slot *image, uint64_t *fresh)
 		.name = name,
 		.salt = PLACE_DISK,
 		.end = disk_blocks(image->size),
+		.lazy = image->flags & SLOT_LAZY,
 	};
 
 	memcpy(name, image->name, image->name_len);

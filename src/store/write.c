@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fetch.h"
 #include "pool.h"
 
 /* A write of no more blocks does not look at what it replaces beforehand. */
@@ -90,8 +91,11 @@ int writer_publish(struct writer *w, entry_t *entry, uint32_t block,
 			if (error)
 				return error;
 		}
-		if (from > 0 || to < BLOCK_SIZE)
+		if (from > 0 || to < BLOCK_SIZE) {
+			if (old == ENTRY_UNFETCHED)
+				return -ENODATA;
 			copy_rest(pool, old, block, from, to);
+		}
 		if (publish_exchange(entry, &old, block))
 			break;
 	}
@@ -292,7 +296,7 @@ int64_t write_leaf(struct ram_disk *disk, struct ram_thread *t, const void *buf,
 	}
 	writer_done(&w);
 	if (i == 0)
-		return error;
+		return error == -ENODATA ? fetch_wait(disk, t, first) : error;
 	return min_u64(end, (first + i) * BLOCK_SIZE) - off;
 }
 

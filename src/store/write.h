@@ -25,7 +25,8 @@ int writer_charge(struct writer *w, uint64_t n);
 
 /* Make `block` the one at `entry` of an owned leaf. Its bytes [from, to) are
  * new; the rest is copied here from what is there now, again when another
- * writer came between. -EAGAIN, -ENOSPC: nothing has changed. */
+ * writer came between. -EAGAIN, -ENOSPC, -ENODATA (what is there now is not yet
+ * fetched): nothing has changed. */
 int writer_publish(struct writer *w, entry_t *entry, uint32_t block,
 		   unsigned from, unsigned to);
 

@@ -19,6 +19,7 @@ enum lock_rank {
 	RANK_BLOCKS,	 /* free runs and the limbo of freed blocks */
 	RANK_CHARGE,	 /* how much is promised and used */
 	RANK_WAITERS,	 /* which threads wait for what */
+	RANK_FETCH,	 /* what is to be fetched, and who does it */
 	RANK_WAKE,	 /* one thread's own wake-up */
 	RANK_LOG,	 /* the log's line buffer */
 };

@@ -125,6 +125,9 @@ static bool walk_table(struct filewalk *walk, uint64_t number, unsigned level,
 
 		if (below == ENTRY_HOLE)
 			continue;
+		if (below == ENTRY_UNFETCHED && walk->disk &&
+		    walk->disk->flags & SLOT_LAZY)
+			continue;
 		if (below == ENTRY_UNFETCHED)
 			return wrong(walk, "an entry is not yet fetched");
 		if (level == 1 ? !reach_leaf(walk, below, at + i)

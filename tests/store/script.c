@@ -71,6 +71,27 @@ const struct step script[] = {
 	{STEP_TIDY, 0, 0, 0, 0, 0},
 	{STEP_CREATE, B, 0, 4097, 0, RAM_WHOLE}, /* reuses name and blocks */
 	{STEP_WRITE, B, 0, 20, 4090 - 13, 0},
+	{STEP_CREATE, G, 0, 3 * MIB + 5, 0, RAM_MAKING},
+	{STEP_LAZY, G, 0, 6 * K, 0, 0},
+	{STEP_LAZY, G, 0, 4 * K, 2 * MIB - 2 * K, 0}, /* two leaves */
+	{STEP_LAZY, G, 0, 5, 3 * MIB, 0},
+	{STEP_STATE, G, 0, 0, 0, RAM_WHOLE},
+	{STEP_FETCH, G, 0, 3 * K, 0, 0},
+	{STEP_WRITE, G, 0, 100, K + 17, 0},
+	{STEP_WRITE, G, 0, K, 3 * K, 0}, /* before it comes */
+	{STEP_CLONE, C, G, 0, 0, 0},
+	{STEP_CLONE, D, G, 0, 0, RAM_SNAPSHOT},
+	{STEP_FETCH, C, 0, 2 * K, 2 * MIB - 2 * K, 0}, /* for all three */
+	{STEP_WRITE, G, 0, K, 4 * K, 0}, /* copies what is not complete */
+	{STEP_ZERO, G, 0, 2 * K, 2 * MIB, 0},
+	{STEP_DELETE, C, 0, 0, 0, 0},
+	{STEP_FETCH, G, 0, 6 * K, 0, 0},
+	{STEP_REPLACE, G, D, 0, 0, 0},
+	{STEP_FETCH, D, 0, 5, 3 * MIB, 0},
+	{STEP_FETCH, D, 0, 6 * K, 0, 0},
+	{STEP_FETCH, D, 0, 4 * K, 2 * MIB - 2 * K, 0},
+	{STEP_FETCH_END, D, 0, 0, 0, 0},
+	{STEP_WRITE, G, 0, 300, 5 * K - 100, 0},
 };
 const unsigned script_steps = ARRAY_SIZE(script);
 
@@ -81,7 +102,8 @@ static const char *const op_names[] = {
 	[STEP_CLONE] = "clone",	  [STEP_DELETE] = "delete",
 	[STEP_RESIZE] = "resize", [STEP_REPLACE] = "replace",
 	[STEP_NOTE] = "note",	  [STEP_STATE] = "state",
-	[STEP_TIDY] = "tidy",
+	[STEP_TIDY] = "tidy",	  [STEP_LAZY] = "is to be fetched",
+	[STEP_FETCH] = "fetch",	  [STEP_FETCH_END] = "is fetched",
 };
 
 const char *world_name(unsigned disk)
@@ -117,6 +139,8 @@ bool step_is_data(unsigned number)
 	case STEP_STAGE:
 	case STEP_ZERO:
 	case STEP_KEEP:
+	case STEP_LAZY:
+	case STEP_FETCH:
 		return true;
 	default:
 		return false;
@@ -191,6 +215,21 @@ static uint8_t *new_payload(unsigned number)
 	return buf;
 }
 
+/* What the file of all lazy disks has; some blocks are zeroes. */
+static uint8_t *new_image(uint64_t len, uint64_t off)
+{
+	uint8_t *buf = malloc(round_up(len, K) + 1);
+
+	CHECK(buf);
+	for (uint64_t at = 0; at < len; at += K) {
+		if ((off + at) / K % 3 == 1)
+			memset(buf + at, 0, K);
+		else
+			fill_pattern(buf + at, K, 5000 + (off + at) / K);
+	}
+	return buf;
+}
+
 void world_step(struct world *world, unsigned number)
 {
 	const struct step *step = &script[number];
@@ -240,6 +279,13 @@ void world_step(struct world *world, unsigned number)
 	case STEP_STATE:
 		disk->state = (enum ram_state)step->flags;
 		break;
+	case STEP_LAZY:
+		buf = new_image(step->len, step->off);
+		model_write(disk->model, buf, step->len, step->off);
+		free(buf);
+		break;
+	case STEP_FETCH:
+	case STEP_FETCH_END:
 	case STEP_TIDY:
 		break;
 	}
@@ -300,6 +346,60 @@ static int clone(const struct step *step, struct ram_disk *src,
 	return rc;
 }
 
+static int lazy(struct env *env, struct ram_disk *disk, uint64_t len,
+		uint64_t off, uint64_t *done)
+{
+	unsigned tries = 0;
+	int rc = ram_disk_source(disk, "script", 6);
+
+	/* Whatever is so then. */
+	*done = 1;
+	while (rc == 0 && len > 0) {
+		rc = ram_disk_unfetched(disk, env->thread, &len, &off);
+		if (rc == -EAGAIN) {
+			env_again(env, &tries);
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static int fetch(struct env *env, struct ram_disk *disk, uint64_t len,
+		 uint64_t off)
+{
+	uint8_t *buf = new_image(len, off);
+	uint64_t done = 0;
+	unsigned tries = 0;
+	int64_t n = 0;
+
+	while (done < len && n >= 0) {
+		n = ram_disk_fetched(disk, env->thread, buf + done, len - done,
+				     off + done);
+		if (n == -EAGAIN) {
+			env_again(env, &tries);
+			n = 0;
+		}
+		done += n > 0 ? n : 0;
+	}
+	free(buf);
+	return n < 0 ? (int)n : 0;
+}
+
+void handles_complete(struct env *env, struct handles *handles)
+{
+	for (unsigned i = 0; i < WORLD_DISKS; i++) {
+		struct ram_disk *disk = handles->disk[i];
+		uint64_t off = 0, len = 16 * K;
+
+		while (disk &&
+		       ram_disk_missing(disk, env->thread, &off, &len) == 0) {
+			len = min_u64(len, ram_disk_size(disk) - off);
+			CHECK_RC(fetch(env, disk, len, off), 0);
+			len = 16 * K;
+		}
+	}
+}
+
 int script_step(struct env *env, struct handles *handles, unsigned number,
 		uint64_t *done)
 {
@@ -347,6 +447,12 @@ int script_step(struct env *env, struct handles *handles, unsigned number,
 		return rc;
 	case STEP_STATE:
 		return ram_disk_state(*disk, (enum ram_state)step->flags);
+	case STEP_LAZY:
+		return lazy(env, *disk, step->len, step->off, done);
+	case STEP_FETCH:
+		return fetch(env, *disk, step->len, step->off);
+	case STEP_FETCH_END:
+		return ram_disk_fetch_end(*disk, env->thread);
 	case STEP_TIDY:
 		if (!env->keeper)
 			ram_pool_tidy(env->pool);
@@ -372,6 +478,7 @@ void handles_open(struct env *env, struct handles *handles,
 							   RAM_WHOLE
 					   ? env_disk(env, world_name(i))
 					   : NULL;
+	handles_complete(env, handles);
 }
 
 static bool same_info(const struct world_disk *disk,
@@ -418,6 +525,7 @@ void world_verify(const struct world *world, struct env *env,
 {
 	char text[256];
 
+	handles_complete(env, handles);
 	if (!world_same_list(world, env))
 		FAIL("%s: the disks are not as they should be", what);
 	for (unsigned i = 0; i < WORLD_DISKS; i++) {

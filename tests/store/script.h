@@ -23,6 +23,9 @@ enum step_op {
 	STEP_REPLACE, /* other: from whom */
 	STEP_NOTE,    /* len */
 	STEP_STATE,   /* flags: the state */
+	STEP_LAZY,    /* len, off: is to be fetched */
+	STEP_FETCH,   /* len, off: has come */
+	STEP_FETCH_END,
 	STEP_TIDY,
 };
 
@@ -75,6 +78,9 @@ struct handles {
 int script_step(struct env *env, struct handles *handles, unsigned number,
 		uint64_t *done);
 void handles_put(struct handles *handles);
+
+/* What is still to be fetched comes, so that all can be looked at. */
+void handles_complete(struct env *env, struct handles *handles);
 
 /* Open all whole disks of the world anew. */
 void handles_open(struct env *env, struct handles *handles,

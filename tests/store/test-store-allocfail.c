@@ -91,6 +91,7 @@ static void verify_failed(struct world *world, struct env *env,
 	char text[300];
 
 	if (step_is_data(number)) {
+		handles_complete(env, handles);
 		next = world_copy(world);
 		world_step(next, number);
 		if (!model_either(world->disk[step->disk].model,
@@ -148,8 +149,8 @@ static void run(const char *folder)
 				     strerror(-rc));
 		}
 		world_step(world, number);
-		/* In the middle and at the end */
-		if (number == script_steps / 2)
+		/* On the way, where all disks are whole, and at the end. */
+		if (number == script_steps / 3)
 			reopen(&env, &handles, world, folder);
 	}
 	world_verify(world, &env, &handles, fault_text());
