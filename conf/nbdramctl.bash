@@ -31,7 +31,7 @@ _nbdramctl()
 			sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')
 		;;
 	create,* | clone,*=* | snapshot,*=*)
-		wanted='size= clone= image= format= label= block= files= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
+		wanted='size= clone= image= load= format= label= block= files= alloc= quota= guarantee= readonly= allow= writers= default= detect-zeroes= max-connections='
 		case $command in
 		clone) wanted=${wanted#*files= } ;;
 		snapshot) wanted='allow= writers= default= max-connections=' ;;

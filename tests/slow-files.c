@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loaded ahead of nbdramd by tests of saving: a file system that is slow, one that can
- * share what two files have in common, and one that counts what is written.
+/* Loaded ahead of nbdramd by tests of saving and loading: a file system that is slow,
+ * one that can share what two files have in common, one that counts what is written,
+ * and one that reads when it is told.
  * NBDRAM_TEST_SLOW_MSEC: each write of a whole block and more to a file
  * .tmp takes so long;
  * NBDRAM_TEST_CLONES: FICLONE copies, as if it shared; NBDRAM_TEST_WRITTEN: a file to
- * which the length of each such write is added as a line. */
+ * which the length of each such write is added as a line; NBDRAM_TEST_READS: a fifo, of
+ * which each read of a file .img takes one byte before it is done. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -61,6 +63,33 @@ ssize_t pwrite(int fd, const void *buf, size_t len, off_t off)
 ssize_t pwrite64(int fd, const void *buf, size_t len, off64_t off)
 {
 	return pwrite(fd, buf, len, off);
+}
+
+static void on_read(int fd)
+{
+	const char *fifo = getenv("NBDRAM_TEST_READS");
+	char link[64], path[4096] = "", byte;
+	int in;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (!fifo || readlink(link, path, sizeof(path) - 1) < 0 ||
+	    !strstr(path, ".img"))
+		return;
+	in = open(fifo, O_RDONLY | O_CLOEXEC);
+	while (in >= 0 && syscall(SYS_read, in, &byte, 1) < 0 && errno == EINTR)
+		;
+	close(in);
+}
+
+ssize_t pread(int fd, void *buf, size_t len, off_t off)
+{
+	on_read(fd);
+	return syscall(SYS_pread64, fd, buf, len, off);
+}
+
+ssize_t pread64(int fd, void *buf, size_t len, off64_t off)
+{
+	return pread(fd, buf, len, off);
 }
 
 static int copy(int to, int from)

@@ -21,6 +21,37 @@ int image_load(const char *path, struct ram_disk *disk,
 	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
 	       void *arg, uint64_t *size, struct ram_why *why);
 
+/* Whether a disk can be loaded from a file of that name behind: what zstd has
+ * compressed can only be read from its beginning. */
+bool image_lazy_can(const char *path);
+
+/* As image_load(), but only where the file has holes is known afterwards; all else
+ * is not yet fetched (see store.h), and image_fetch_read() reads it. Takes little
+ * time. -ENAMETOOLONG: its path cannot be remembered. */
+int image_lazy(const char *path, struct ram_disk *disk,
+	       struct ram_thread *thread, uint64_t most, ram_progress *progress,
+	       void *arg, uint64_t *size, struct ram_why *why);
+
+/* The file that is the source (see ram_disk_source()) of such a disk, if it is there
+ * and the same as it was: not of another size, or written to, or another file by that
+ * name. -EINVAL: it is not; -ENOMEM, and what the system calls gave. */
+struct image_fetch;
+int image_fetch_open(const void *source, uint32_t len,
+		     struct image_fetch **fetch, struct ram_why *why);
+void image_fetch_close(struct image_fetch *fetch); /* NULL is fine */
+const char *image_fetch_path(const struct image_fetch *fetch);
+
+/* Bytes of it, zeroes behind its end. -EINVAL: it has changed, and the bytes are of no
+ * use; or what reading gave. */
+int image_fetch_read(struct image_fetch *fetch, void *buf, uint64_t len,
+		     uint64_t off, struct ram_why *why);
+
+/* The path of that file; false: what is noted is none of ours. And whether it is that
+ * one. */
+bool image_source_path(const void *source, uint32_t len, char *path,
+		       size_t size);
+bool image_source_is(const void *source, uint32_t len, const char *path);
+
 /* A file system for a new disk, made by mkfs.NAME (mkswap for "swap"). */
 struct image_format {
 	const char *name;  /* a word without / */

@@ -35,6 +35,11 @@ static int give_up(struct save *s)
 
 static int fail_read(struct save *s, int error)
 {
+	if (error == -EIO)
+		return image_fail(s->why, error, s->target.path,
+				  "cannot be saved: not all of the disk is "
+				  "loaded, and the file with the rest cannot "
+				  "be read (see the log)");
 	return image_fail(s->why, error, s->target.path,
 			  "cannot be saved: the disk cannot be read: %s",
 			  strerror(-error));
@@ -63,8 +68,10 @@ static int put_data(struct save *s, uint64_t len, uint64_t off)
 	while (len > 0) {
 		n = ram_disk_read(s->disk, s->thread, s->buf,
 				  min_u64(len, IMAGE_CHUNK), off);
-		if (n == -EAGAIN) {
+		if (n == -EAGAIN || n == -EINPROGRESS) {
 			ram_wait(s->thread, LOOK_MSEC);
+			if (stopped(s))
+				return give_up(s);
 			continue;
 		}
 		if (n < 0)

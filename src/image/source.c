@@ -105,8 +105,7 @@ static int64_t check_unchanged(struct source *s, struct ram_why *why)
 
 /* ------------------------------------------------------------------- raw */
 
-/* Over the hole that may be at s->at. False: nothing but holes follows. */
-static bool find_data(struct source *s)
+bool source_find_data(struct source *s)
 {
 	off_t data, hole;
 
@@ -131,7 +130,7 @@ static int64_t next_raw(struct source *s, void *buf, uint64_t *off,
 {
 	ssize_t n;
 
-	if (s->at >= s->size || !find_data(s)) {
+	if (s->at >= s->size || !source_find_data(s)) {
 		s->at = s->taken = s->size;
 		return s->eats ? 0 : check_unchanged(s, why);
 	}

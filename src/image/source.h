@@ -32,6 +32,10 @@ void source_close(struct source *s);
 int source_take(struct source *s, int fd, const char *name,
 		struct ram_why *why);
 
+/* Raw: over the hole that may be at s->at, to data, which ends at s->end. False:
+ * nothing but holes follows. */
+bool source_find_data(struct source *s);
+
 /* The next piece into buf, which has IMAGE_CHUNK bytes: its length, and *off where
  * it belongs. 0: that was all, and s->at is how long it is. */
 int64_t source_next(struct source *s, void *buf, uint64_t *off,

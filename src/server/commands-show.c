@@ -193,6 +193,24 @@ static int put_save(struct call *call, const char *name)
 	return 0;
 }
 
+/* How far it has come, of a disk that is loaded behind. */
+static void put_loading(struct control_writer *w,
+			const struct ram_disk_info *info)
+{
+	char path[RAM_SOURCE_MAX + 1];
+
+	if (!info->lazy)
+		return;
+	control_put_number(w, "to-load", info->missing);
+	if (image_source_path(info->source, info->source_len, path,
+			      sizeof(path)))
+		control_put_name(w, "loaded-from", path, strlen(path));
+	control_put_text(w, "load-state",
+			 info->fetch_error == -ENOSPC ? "waits for memory"
+			 : info->fetch_error	      ? "failed, see the log"
+						      : "loading");
+}
+
 static int put_disk(struct call *call, const struct ram_disk *disk,
 		    const struct ram_disk_info *info, const struct export *e)
 {
@@ -210,6 +228,7 @@ static int put_disk(struct call *call, const struct ram_disk *disk,
 	control_put_number(w, "shared", info->shared);
 	if (kept_for(info) > 0)
 		control_put_number(w, "kept", kept_for(info));
+	put_loading(w, info);
 	control_put_text(w, "alloc", info->fixed ? "fixed" : "thin");
 	if (info->quota > 0)
 		control_put_number(w, "quota", info->quota);

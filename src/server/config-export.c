@@ -127,6 +127,10 @@ static int check_needs(const struct config_export *e, const char *name,
 		key = "save-every";
 		needs = "save";
 	}
+	if (!key && e->lazy && !e->image && !e->save) {
+		key = "load";
+		needs = "image";
+	}
 	/* What is missing was meant to be there, perhaps. */
 	if (!key || e->wrong)
 		return 0;

@@ -89,6 +89,8 @@ static const struct config_key keys[] = {
 	 NULL, {0}, "the disk of which a new one is a copy"},
 	{CONFIG_EXPORT, "image", CONFIG_PATH, EXPORT_AT(image), 0, 0,
 	 NULL, {0}, "the file that a new one is loaded from"},
+	{CONFIG_EXPORT, "load", CONFIG_CHOICE, EXPORT_AT(lazy), 0, 0,
+	 "now", {"now", "lazy"}, "lazy: served at once, loaded behind"},
 	{CONFIG_EXPORT, "format", CONFIG_WORD, EXPORT_AT(format), 0, 0,
 	 NULL, {0}, "file system made on a new one: mkfs.FORMAT"},
 	{CONFIG_EXPORT, "label", CONFIG_TEXT, EXPORT_AT(label), 0, 0,
@@ -173,7 +175,7 @@ static const struct config_key keys[] = {
 	{CONFIG_TEMPLATE, "max-connections", CONFIG_COUNT, NOWHERE, 0, MANY,
 	 "0", {0}, "to each at a time; 0: any number"},
 	{CONFIG_TEMPLATE, "load", CONFIG_CHOICE, NOWHERE, 0, 0,
-	 "now", {"now", "lazy"}, "lazy: opened at once (not obeyed yet)"},
+	 "now", {"now", "lazy"}, "lazy: served at once, loaded behind"},
 };
 /* clang-format on */
 

@@ -24,6 +24,7 @@ struct config_export {
 	bool alloc_asked; /* alloc was said by name, be it thin or fixed */
 	char *clone;	  /* the disk that a new one is a copy of; NULL: none */
 	char *image; /* the file that a new one is loaded from; NULL: none */
+	bool lazy;   /* ... behind, while it is served */
 	/* The file system that is made on a new one, by mkfs.FORMAT, and what that is
 	 * told; NULL and 0: nothing. */
 	char *format, *label, *files;

@@ -291,7 +291,8 @@ static void arm_events(struct conn *c)
 
 	arm(&c->readable, &c->reading, hungry);
 	arm(&c->writable, &c->writing,
-	    c->out.first || c->wants_room || io_unsent(&c->io) > 0);
+	    (c->out.first && !c->unready) || c->wants_room ||
+		    io_unsent(&c->io) > 0);
 	/* What was decrypted already is not seen at the socket. Others have
 	 * their turn first. */
 	if (hungry && io_pending(&c->io) > 0)
@@ -311,6 +312,11 @@ static int flush(struct conn *c)
 	}
 	error = outq_flush(&c->out, &c->worker->outs, &c->io, disk,
 			   c->worker->ram, FLUSH_MOST);
+	c->unready = error == -EINPROGRESS;
+	if (c->unready) {
+		conn_wait(c);
+		return 0;
+	}
 	if (error && error != -EAGAIN)
 		return stream_end(c, "sending failed");
 	return 0;
@@ -484,7 +490,7 @@ void conn_tick(struct conn *c, uint64_t now)
 		try_place(c);
 		return;
 	}
-	if (!c->stalled && !c->parked)
+	if (!c->stalled && !c->parked && !c->unready)
 		return;
 	/* Somebody may have given memory back without anybody telling. */
 	conn_resume(c);

@@ -72,6 +72,7 @@ struct conn {
 	bool is_waiting;
 	bool late;	    /* its payload had to wait for a place */
 	bool wants_landing; /* ... and waits for it now */
+	bool unready;	    /* what it is to send next is not loaded yet */
 	const char *why;    /* it has to end */
 
 	uint64_t id;

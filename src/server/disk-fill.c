@@ -31,16 +31,20 @@ void disk_contents(const struct config_export *o,
 		contents->file = o->image;
 	else
 		contents->format = o->format;
+	contents->lazy = contents->file && o->lazy &&
+			 image_lazy_can(contents->file);
 }
 
 const char *disk_contents_text(const struct disk_contents *contents,
 			       char buf[DISK_CONTENTS_TEXT])
 {
-	char clean[DISK_CONTENTS_TEXT - 20];
+	char clean[DISK_CONTENTS_TEXT - 40];
 	const char *name = contents->file ? contents->file : contents->format;
 
 	snprintf(buf, DISK_CONTENTS_TEXT, "%s %s",
-		 contents->file ? "loaded from" : "formatted as",
+		 contents->lazy	  ? "served, and loaded behind from"
+		 : contents->file ? "loaded from"
+				  : "formatted as",
 		 log_escape(name, strlen(name), clean, sizeof(clean)));
 	return buf;
 }
@@ -91,14 +95,45 @@ static int give_promises(struct ram_disk *disk, const struct config_export *o,
 		     : 0;
 }
 
-static int load(struct ram_disk *disk, struct ram_thread *thread,
-		const struct config_export *o, const char *file,
-		ram_progress *progress, void *arg, struct ram_why *why)
+/* What can never come for want of memory is told now, as when it is loaded at
+ * once. */
+static int look_at_room(struct ram_pool *pool, struct ram_disk *disk,
+			struct ram_thread *thread, const char *file,
+			struct ram_why *why)
 {
-	uint64_t size;
-	int error = image_load(file, disk, thread, o->size, progress, arg,
-			       &size, why);
+	struct ram_disk_info info;
+	struct ram_usage usage;
+	uint64_t used;
 
+	ram_disk_info(disk, thread, RAM_INFO_USAGE, &info);
+	ram_pool_usage(pool, &usage);
+	used = usage.held + usage.guaranteed - usage.freed;
+	if ((info.quota == 0 || info.own + info.missing <= info.quota) &&
+	    (info.guarantee > 0 || used + info.missing <= usage.most))
+		return 0;
+	return reason(why, -ENOSPC,
+		      "%s: cannot be loaded: the pool has not got the memory, "
+		      "or the disk's quota is used up",
+		      file);
+}
+
+static int load(struct ram_pool *pool, struct ram_disk *disk,
+		struct ram_thread *thread, const struct config_export *o,
+		const struct disk_contents *contents, ram_progress *progress,
+		void *arg, struct ram_why *why)
+{
+	const char *file = contents->file;
+	uint64_t size;
+	int error;
+
+	if (o->lazy && !contents->lazy)
+		log_warning("export %s: load = lazy is for raw files, of which "
+			    "any part can be read; %s is loaded first",
+			    o->name, file);
+	error = (contents->lazy ? image_lazy : image_load)(
+		file, disk, thread, o->size, progress, arg, &size, why);
+	if (!error && contents->lazy)
+		error = look_at_room(pool, disk, thread, file, why);
 	return error ? error
 		     : give_promises(disk, o, file, o->size ? o->size : size,
 				     progress, arg, why);
@@ -130,7 +165,7 @@ int disk_fill(struct ram_pool *pool, struct ram_disk *disk,
 	if (error)
 		return reason(why, error, "no memory to fill it");
 	error = contents->file
-			? load(disk, thread, o, contents->file, progress, arg,
+			? load(pool, disk, thread, o, contents, progress, arg,
 			       why)
 			: format(pool, disk, thread, o, progress, arg, why);
 	ram_pool_leave(thread);

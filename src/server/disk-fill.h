@@ -10,6 +10,7 @@
 struct disk_contents {
 	const char *file;   /* it is loaded from that, */
 	bool saved;	    /* ... to which it was saved */
+	bool lazy;	    /* ... and that behind, while it is served */
 	const char *format; /* ... else formatted; both NULL: it is empty */
 };
 
@@ -23,7 +24,7 @@ static inline bool disk_is_filled(const struct disk_contents *contents)
 	return contents->file || contents->format;
 }
 
-/* "loaded from FILE". Returns buf. */
+/* "loaded from FILE", and so on. Returns buf. */
 #define DISK_CONTENTS_TEXT 400
 const char *disk_contents_text(const struct disk_contents *contents,
 			       char buf[DISK_CONTENTS_TEXT]);
@@ -32,8 +33,9 @@ const char *disk_contents_text(const struct disk_contents *contents,
 int disk_contents_try(const struct config_export *o,
 		      struct config_errors *errors);
 
-/* Fill a disk that is new and that nobody sees yet, and give it the size and the
- * promises of *o; without o->size that of the file. Blocks; outside every epoch. As
+/* Fill a disk that is new and that nobody sees yet (contents->lazy: it is known then
+ * what is to come, which fetcher.h brings), and give it the size and the promises of
+ * *o; without o->size that of the file. Blocks; outside every epoch. As
  * image_load() and image_format(). */
 int disk_fill(struct ram_pool *pool, struct ram_disk *disk,
 	      const struct config_export *o,

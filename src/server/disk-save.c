@@ -10,6 +10,9 @@
 
 #include "reason.h"
 
+/* How often is looked whether a file is needed still. */
+#define WAIT_MSEC 100u
+
 struct saving {
 	struct ram_pool *pool;
 	ram_progress *progress;
@@ -62,6 +65,54 @@ static int save_moment(struct saving *s, struct ram_disk *disk,
 	return error;
 }
 
+/* Whether some disk has still to get something from the file. */
+static bool is_source(struct ram_pool *pool, struct ram_thread *thread,
+		      const char *file, int *error)
+{
+	struct ram_disk_info info;
+	struct ram_disk *disk;
+	uint64_t cursor = 0, off, len;
+	bool found = false;
+
+	*error = 0;
+	while (ram_disk_next_lazy(pool, &cursor, &disk) == 0) {
+		off = 0;
+		len = 1;
+		ram_disk_info(disk, NULL, 0, &info);
+		if (image_source_is(info.source, info.source_len, file) &&
+		    ram_disk_missing(disk, thread, &off, &len) == 0) {
+			found = true;
+			*error = info.fetch_error;
+		}
+		ram_disk_put(disk);
+	}
+	return found;
+}
+
+/* What disks are being loaded from is replaced when nothing of it is missing. */
+static int wait_for_source(struct ram_pool *pool, struct ram_thread *thread,
+			   const char *file, ram_progress *progress, void *arg,
+			   struct ram_why *why)
+{
+	int error;
+
+	while (is_source(pool, thread, file, &error)) {
+		if (error == -EIO)
+			return reason(why, error,
+				      "%s: is not replaced: disks are not yet "
+				      "loaded from it, and it cannot be read "
+				      "(see the log)",
+				      file);
+		if (progress(arg, 0, 0))
+			return reason(why, -ECANCELED,
+				      "%s: was not saved: disks are not yet "
+				      "loaded from it",
+				      file);
+		ram_wait(thread, WAIT_MSEC);
+	}
+	return 0;
+}
+
 int disk_save(struct ram_pool *pool, struct ram_disk *disk,
 	      struct ram_thread *thread, const char *file, unsigned flags,
 	      ram_progress *progress, void *arg, struct image_saved *saved,
@@ -69,8 +120,10 @@ int disk_save(struct ram_pool *pool, struct ram_disk *disk,
 {
 	struct saving s = {.pool = pool, .progress = progress, .arg = arg};
 	struct ram_usage usage;
-	int error;
+	int error = wait_for_source(pool, thread, file, progress, arg, why);
 
+	if (error)
+		return error;
 	if (flags & DISK_STILL)
 		return image_save(disk, thread, file, flags & ~DISK_STILL,
 				  progress, arg, saved, why);

@@ -97,8 +97,31 @@ static int read_chunks(struct conn *c, const struct proto_request *request)
 	return 0;
 }
 
+/* Of a disk that is loaded behind: not before all of it is there, since what is begun
+ * has to be sent. */
+static int read_lazy(struct conn *c, const struct proto_request *request,
+		     bool *ready)
+{
+	int error = ram_disk_ready(c->export->disk, c->worker->ram,
+				   request->length, request->offset);
+
+	*ready = error == 0;
+	if (!error || error == -EINPROGRESS || error == -ENOSPC)
+		return error;
+	return execute_error(c, request, error,
+			     "it is not loaded yet, and cannot be; the "
+			     "server's log says why");
+}
+
 static int execute_read(struct conn *c, const struct proto_request *request)
 {
+	bool ready = true;
+	int error = 0;
+
+	if (ram_disk_lazy(c->export->disk))
+		error = read_lazy(c, request, &ready);
+	if (!ready)
+		return error;
 	c->read += request->length;
 	stats_add(&c->worker->stats, STAT_READ, request->length);
 	if (c->terms.replies == PROTO_SIMPLE ||
@@ -234,7 +257,7 @@ static int execute_zero(struct conn *c, const struct proto_request *request,
 				     "writing");
 	error = ram_disk_zero(c->export->disk, c->worker->ram, request->length,
 			      request->offset, keep ? RAM_KEEP : 0, cursor);
-	if (error == -EAGAIN || error == -ENOSPC)
+	if (error == -EAGAIN || error == -ENOSPC || error == -EINPROGRESS)
 		return error;
 	if (error)
 		return execute_error(c, request, error, NULL);

@@ -8,12 +8,12 @@
 
 /* Execute a legal request other than a write. *cursor is 0 at first. 0: it has
  * been answered; -EAGAIN, -ENOSPC: not yet, call again with the same while there
- * is time; -ENOMEM: the connection cannot be served. */
+ * is time; -EINPROGRESS: nor is it, however long it takes; -ENOMEM: the connection cannot be served. */
 int execute_request(struct conn *c, const struct proto_request *request,
 		    uint64_t *cursor);
 
 /* Publish the payload of a write, all of it staged and received: 0: done, not
- * answered; -EAGAIN as above; else the error for the client. */
+ * answered; -EAGAIN, -EINPROGRESS as above; else the error for the client. */
 int execute_publish(struct conn *c, struct payload *payload);
 
 /* A write whose payload is in memory. As execute_publish(). */

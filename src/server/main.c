@@ -14,6 +14,7 @@
 #include "control-socket.h"
 #include "early-stop.h"
 #include "expire.h"
+#include "fetcher.h"
 #include "hostmem.h"
 #include "server-limits.h"
 #include "listener.h"
@@ -292,6 +293,9 @@ static int serve_on(struct serving *serving, const struct pool_before *before)
 			result = -EIO;
 		saver_free(s->saver);
 		s->saver = NULL;
+		/* What is saved at the end may have to be fetched for it. */
+		fetcher_stop(s->fetcher);
+		s->fetcher = NULL;
 		exports_destroy(&s->exports);
 		if (result < 0 && s->pool)
 			pool_before_restore(before, s->pool);

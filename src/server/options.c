@@ -143,7 +143,7 @@ static bool names_disks(const struct options *o)
 /* Keys of templates that are read and looked at, and not obeyed yet. */
 static void warn_templates(const struct config *config)
 {
-	static const char *const later[] = {"rate", "weight", "load"};
+	static const char *const later[] = {"rate", "weight"};
 	const struct config_key *key;
 	unsigned i, k;
 

@@ -108,6 +108,7 @@ struct gather {
 	uint64_t bytes;
 	struct ram_view view[GATHER_VIEWS];
 	unsigned views;
+	int error; /* why there is no more, if the store says so */
 };
 
 static void add(struct gather *g, const void *base, uint64_t len)
@@ -118,20 +119,26 @@ static void add(struct gather *g, const void *base, uint64_t len)
 	g->bytes += len;
 }
 
-/* Add data of the disk. False: there is no more room for pieces of data. */
+/* Add data of the disk. False: there is no more room for pieces of data, or it is not
+ * there (any more: the disk has become an older one meanwhile). */
 static bool add_data(struct gather *g, struct ram_disk *disk,
 		     struct ram_thread *thread, uint64_t len, uint64_t off)
 {
 	struct ram_view *view;
 	unsigned i;
+	int error;
 
 	while (len > 0) {
 		if (g->views == GATHER_VIEWS || g->bytes >= GATHER_BYTES ||
 		    g->pieces + RAM_VIEW_MAX > GATHER_PIECES)
 			return false;
 		view = &g->view[g->views];
-		if (ram_disk_view(disk, thread, len, off, view) ||
-		    view->len == 0) {
+		error = ram_disk_view(disk, thread, len, off, view);
+		if (error && error != -EINVAL) {
+			g->error = error;
+			return false;
+		}
+		if (error || view->len == 0) {
 			add(g, zeroes, min_u64(len, RAM_BLOCK));
 			off += min_u64(len, RAM_BLOCK);
 			len -= min_u64(len, RAM_BLOCK);
@@ -154,6 +161,7 @@ static void collect(struct gather *g, const struct outq *q,
 
 	g->pieces = g->views = 0;
 	g->bytes = 0;
+	g->error = 0;
 	for (out = q->first; out; out = out->next) {
 		if (g->pieces + RAM_VIEW_MAX + 1 > GATHER_PIECES ||
 		    g->bytes >= GATHER_BYTES)
@@ -230,6 +238,8 @@ int outq_flush(struct outq *q, struct out_pool *pool, struct io *io,
 
 	while (q->first && done < most) {
 		collect(&g, q, disk, thread);
+		if (g.bytes == 0 && g.error)
+			return g.error;
 		put = io_writev(io, g.iov, g.pieces);
 		error = put < 0 ? (int)put : sent(q, pool, &g, put);
 		q->sent += put > 0 ? put : 0;

@@ -47,7 +47,8 @@ struct out *outq_push(struct outq *q, struct out_pool *pool, size_t head_len,
 uint8_t *out_head(struct out *out);
 
 /* Send what the peer takes now, at most about `most` bytes. 0: all is sent, or
- * that much; -EAGAIN: the peer takes no more; else the connection is gone. */
+ * that much; -EAGAIN: the peer takes no more; -EINPROGRESS: what is next is not loaded
+ * yet, and the thread is woken; else the connection is gone. */
 int outq_flush(struct outq *q, struct out_pool *pool, struct io *io,
 	       struct ram_disk *disk, struct ram_thread *thread, uint64_t most);
 

@@ -37,6 +37,9 @@ void wait_begin(struct conn *c)
 
 bool wait_worth(const struct conn *c, int error)
 {
+	/* What is not loaded yet comes, or fails by itself. */
+	if (error == -EINPROGRESS)
+		return true;
 	return conn_waits_for(c, error) && c->waited < conn_patience(c);
 }
 
@@ -135,6 +138,11 @@ static int repeat(struct conn *c, struct parked *p, bool *again)
 	*again = false;
 	error = p->payload ? execute_publish(c, p->payload)
 			   : execute_request(c, &p->request, &p->cursor);
+	if (error == -EINPROGRESS) {
+		p->tried = now_msec();
+		*again = true;
+		return 0;
+	}
 	if (error == -EAGAIN || error == -ENOSPC) {
 		now = now_msec();
 		/* While it gets on it does not wait. */

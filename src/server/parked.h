@@ -14,7 +14,8 @@
 void wait_begin(struct conn *c);
 
 /* Whether the request in c may wait (longer), given what the store answered:
- * memory is on its way, or somebody may give some back while there is time. */
+ * memory is on its way, or somebody may give some back while there is time. What is
+ * not loaded yet (-EINPROGRESS) is waited for as long as it takes. */
 bool wait_worth(const struct conn *c, int error);
 
 /* The stream stands still, and goes on: its request waits meanwhile. */

@@ -31,6 +31,7 @@ struct io_tls;
 struct mainbox;
 struct makers;
 struct saver;
+struct fetcher;
 
 struct server {
 	/* What is served now. A reload exchanges what is in there: the main
@@ -53,8 +54,9 @@ struct server {
 	/* Fixed before workers start. */
 	uint64_t began; /* msec, of now_msec() */
 	struct mainbox *mainbox;
-	struct makers *makers; /* of disks that templates are for */
-	struct saver *saver;   /* of disks to files */
+	struct makers *makers;	 /* of disks that templates are for */
+	struct saver *saver;	 /* of disks to files */
+	struct fetcher *fetcher; /* of what disks have not got yet */
 	struct ram_pool *pool;
 	struct worker *workers;
 	unsigned worker_count;

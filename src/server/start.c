@@ -10,6 +10,7 @@
 
 #include "aside.h"
 #include "early-stop.h"
+#include "fetcher.h"
 #include "listener.h"
 #include "log.h"
 #include "making.h"
@@ -231,6 +232,15 @@ static int start_saver(struct server *s)
 	return -ENOMEM;
 }
 
+static int start_fetcher(struct server *s)
+{
+	s->fetcher = fetcher_start(s->pool);
+	if (s->fetcher)
+		return 0;
+	log_error("cannot start the thread that loads disks behind");
+	return -ENOMEM;
+}
+
 static int start_workers(struct server *s)
 {
 	unsigned n = s->config->workers;
@@ -289,6 +299,8 @@ int start_begin(struct start *start)
 		error = start_makers(s);
 	if (!error)
 		error = start_saver(s);
+	if (!error)
+		error = start_fetcher(s);
 	if (!error)
 		error = start_workers(s);
 	if (!error && early_stop_asked())

@@ -148,6 +148,7 @@ for section in server pool export; do
 		handshake-timeout) value=5s ;;
 		alloc) value=thin ;;
 		save-every) value=15m with=save=$tmp/save ;;
+		load) value=lazy with=image=$tmp/pool ;;
 		block) value=4K with=format=ext4 ;;
 		label | files) value=$tmp/files with=format=ext4 ;;
 		*) value=1 ;;

@@ -122,7 +122,7 @@ static void nearest(void **state)
 static void later(void **state)
 {
 	static const char *const server[] = {"metrics"};
-	static const char *const export[] = {"load", "rate", "weight"};
+	static const char *const export[] = {"rate", "weight"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(server); i++)
