@@ -110,19 +110,6 @@ static bool about_alert(struct attach_secure *s, int alert)
 
 /* --------------------------------------------------------------------- all */
 
-/* The first one of OpenSSL's upper half: what follows are its consequences. */
-static unsigned long take_queue(void)
-{
-	unsigned long chosen = 0, e;
-
-	while ((e = ERR_get_error())) {
-		if (!chosen || (ERR_GET_LIB(chosen) != ERR_LIB_SSL &&
-				ERR_GET_LIB(e) == ERR_LIB_SSL))
-			chosen = e;
-	}
-	return chosen;
-}
-
 static bool no_tls(int reason)
 {
 	return reason == SSL_R_WRONG_VERSION_NUMBER ||
@@ -144,7 +131,7 @@ static void about_key(struct attach_secure *s, const char *user)
 
 int attach_secure_failed(struct attach_secure *s)
 {
-	unsigned long e = take_queue();
+	unsigned long e = io_tls_first_error();
 	int reason = ERR_GET_LIB(e) == ERR_LIB_SSL ? ERR_GET_REASON(e) : 0;
 	const char *user = io_tls_client_user(s->peer->client);
 	const char *words = e ? ERR_reason_error_string(e) : NULL;

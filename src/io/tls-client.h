@@ -34,6 +34,11 @@ void io_tls_client_free(struct io_tls_client *client); /* NULL is fine */
  * session of its own to resume. Lives as long as the client. */
 SSL_CTX *io_tls_client_context(const struct io_tls_client *client);
 
+/* What OpenSSL says of the last failure of this thread, and nothing any more: the first
+ * error of its upper half, for what follows are its consequences, and what stands in
+ * front may be of a library below. 0: it says nothing. */
+unsigned long io_tls_first_error(void);
+
 /* The user whose key is to be used; NULL: there are certificates instead. */
 const char *io_tls_client_user(const struct io_tls_client *client);
 

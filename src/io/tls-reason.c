@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "log.h"
+#include "tls-client.h"
 #include "tls-private.h"
 
 #define TEXT_MOST 400
@@ -50,9 +51,7 @@ static const struct {
 	{SSL_R_UNEXPECTED_EOF_WHILE_READING, "it has gone"},
 };
 
-/* The first one of OpenSSL's upper half: what follows are its consequences, and
- * what stands in front may be of a library below. */
-static unsigned long take_queue(void)
+unsigned long io_tls_first_error(void)
 {
 	unsigned long chosen = 0, e;
 
@@ -66,7 +65,7 @@ static unsigned long take_queue(void)
 
 static void about_queue(struct tls_stream *t, char *buf, size_t size)
 {
-	unsigned long e = take_queue();
+	unsigned long e = io_tls_first_error();
 	int reason = ERR_GET_LIB(e) == ERR_LIB_SSL ? ERR_GET_REASON(e) : 0;
 	const char *words = e ? ERR_reason_error_string(e) : NULL;
 	unsigned i;

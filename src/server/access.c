@@ -313,6 +313,18 @@ bool identity_owner(const struct identity *who, char *buf, size_t size)
 	return true;
 }
 
+/* Whether a rule would take the end of the name for what may be done. */
+static bool ends_in_access(const char *name)
+{
+	char whole[IDENTITY_OWNER_MAX];
+
+	if (strlen(name) >= sizeof(whole))
+		return true;
+	strcpy(whole, name);
+	parse_access(whole);
+	return strcmp(whole, name) != 0;
+}
+
 int access_of_owner(const char *owner, char **rule)
 {
 	struct access_list *list = NULL;
@@ -322,13 +334,10 @@ int access_of_owner(const char *owner, char **rule)
 	if (strcmp(owner, OWNER_THIS_HOST) == 0)
 		owner = "127.0.0.0/8, ::1";
 	/* A name that is a pattern, or that had to be made harmless. */
-	else if (strpbrk(owner, "*,\\"))
+	else if (strpbrk(owner, "*,\\") || ends_in_access(owner))
 		return -EINVAL;
 	error = access_parse(owner, &list, wrong, sizeof(wrong));
-	/* "any", or with ro behind it. */
-	if (!error && list->count == 1 &&
-	    (list->rules[0].who == WHO_ANY ||
-	     list->rules[0].access != ACCESS_WRITE))
+	if (!error && list->count == 1 && list->rules[0].who == WHO_ANY)
 		error = -EINVAL;
 	access_free(list);
 	if (error)

@@ -168,9 +168,9 @@ static int look_for_writers(struct call *call, const struct ram_disk *disk,
 	if (n == 0 || control_truth(call->request.args, "force"))
 		return 0;
 	return call_fail(call, "in-use",
-			 "%s: %u clients have it open for writing; --force "
-			 "disconnects them first",
-			 shown(name), n);
+			 "%s: %u client%s it open for writing; --force "
+			 "disconnects first",
+			 shown(name), n, n == 1 ? " has" : "s have");
 }
 
 static int exchange(struct call *call, struct ram_disk *disk, const char *name,

@@ -20,9 +20,9 @@ static int fail_open(struct call *call, const char *name, unsigned n,
 		     bool writers)
 {
 	return call_fail(call, "in-use",
-			 "%s: %u clients have it open%s; --force disconnects "
-			 "them first",
-			 shown(name), n, writers ? " for writing" : "");
+			 "%s: %u client%s it open%s; --force disconnects first",
+			 shown(name), n, n == 1 ? " has" : "s have",
+			 writers ? " for writing" : "");
 }
 
 int call_seclude(struct call *call, struct ram_disk *disk, const char *name,
@@ -141,6 +141,22 @@ static int related(struct call *call, struct ram_disk *disk,
 	return 0;
 }
 
+/* The configuration has another size than the disk has now: it says so, and what the
+ * next start or reload does. */
+static void note_size(struct call *call, const char *name, uint64_t size,
+		      const char *then)
+{
+	char where[300];
+	uint64_t said =
+		call_configured(call->server, name, where, sizeof(where));
+
+	if (said > 0 && said != size)
+		call_note(call,
+			  "%s says size = %" PRIu64 ": change it there too, "
+			  "or the next start or reload %s",
+			  where, said, then);
+}
+
 static int replace(struct call *call, struct ram_disk *disk,
 		   struct ram_disk *from, const char *name)
 {
@@ -163,6 +179,8 @@ static int replace(struct call *call, struct ram_disk *disk,
 		return call_fail(call, "failed",
 				 "%s: cannot be rolled back: %s", shown(name),
 				 strerror(-error));
+	note_size(call, name, ram_disk_size(disk),
+		  "sets it, or fails where that would cut data");
 	return 0;
 }
 
@@ -469,8 +487,6 @@ static int take_memory(struct call *call, struct ram_disk *disk,
 static int resize(struct call *call, struct ram_disk *disk, const char *name,
 		  uint64_t size)
 {
-	char where[300];
-	uint64_t said;
 	int error;
 
 	if (give_size(call, disk, name, size, &error))
@@ -479,12 +495,7 @@ static int resize(struct call *call, struct ram_disk *disk, const char *name,
 		ram_disk_unreserve(disk);
 		return fail_size(call, name, size, error);
 	}
-	said = call_configured(call->server, name, where, sizeof(where));
-	if (said > 0 && said != size)
-		call_note(call,
-			  "%s says size = %" PRIu64 ": change it there too, "
-			  "or the next start or reload does that again",
-			  where, said);
+	note_size(call, name, size, "does that again");
 	return 0;
 }
 

@@ -63,12 +63,14 @@ static int fail_size(const struct ram_disk *disk, const struct config_export *o,
 	uint64_t now = ram_disk_size(disk);
 
 	if (error == -ETXTBSY)
-		config_error(errors,
-			     "%s: export %s: has %" PRIu64
-			     " bytes, and %u clients have it open; %" PRIu64
-			     " would cut it under them, so disconnect them "
-			     "first, or say size = %" PRIu64,
-			     o->where, o->name, now, clients, o->size, now);
+		config_error(
+			errors,
+			"%s: export %s: has %" PRIu64
+			" bytes, and %u client%s it open; %" PRIu64
+			" would cut it underneath, so disconnect first, or "
+			"say size = %" PRIu64,
+			o->where, o->name, now, clients,
+			clients == 1 ? " has" : "s have", o->size, now);
 	else if (error == -EBUSY)
 		config_error(errors,
 			     "%s: export %s: has %" PRIu64

@@ -190,6 +190,11 @@ static int replace_frozen(struct ram_pool *pool, void *arg)
 		block_unref(pool->service, root_entry(old), false);
 	if (atomic_load(&disk->lazy))
 		fetch_news(pool);
+	/* Until `from` is gone or written to, nothing of it is anybody's own; and what
+	 * it had before may be its relatives' now. */
+	if (memcmp(disk->origin, from->origin, sizeof(disk->origin)) != 0)
+		memcpy(disk->lender, from->origin, sizeof(disk->lender));
+	disk_relative_gone(pool, disk->origin);
 	return 0;
 undo:
 	if (root_entry(root) > ENTRY_UNFETCHED)

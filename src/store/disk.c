@@ -244,6 +244,13 @@ int ram_disk_next(struct ram_pool *pool, uint64_t *cursor,
 	return error;
 }
 
+/* Whether it has, or may have, blocks in common with disks of that origin. */
+static bool is_related(const struct ram_disk *disk, const uint8_t origin[16])
+{
+	return memcmp(disk->origin, origin, sizeof(disk->origin)) == 0 ||
+	       memcmp(disk->lender, origin, sizeof(disk->lender)) == 0;
+}
+
 void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16])
 {
 	struct ram_disk *disk;
@@ -253,7 +260,7 @@ void disk_relative_gone(struct ram_pool *pool, const uint8_t origin[16])
 		disk = pool->slots.disk[i];
 		/* Only for these `own` bounds anything. */
 		if (!disk || (disk->quota == 0 && disk->guarantee == 0) ||
-		    memcmp(disk->origin, origin, sizeof(disk->origin)) != 0)
+		    !is_related(disk, origin))
 			continue;
 		disk->recount = true;
 		keeper_recount(pool);

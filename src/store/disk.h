@@ -25,6 +25,9 @@ struct ram_disk {
 	_Atomic bool deleted;
 	bool readonly;	    /* fixed */
 	uint8_t origin[16]; /* fixed: of the first of its lineage */
+	/* Of another lineage, from which it has got its contents; slots.lock. All zero:
+	 * none since the pool was opened. */
+	uint8_t lender[16];
 
 	/* Guarded by charge.lock. */
 	_Alignas(64) uint64_t own, quota, guarantee; /* blocks */
@@ -35,7 +38,7 @@ struct ram_disk {
 	_Atomic unsigned want_count;
 
 	/* Guarded by slots.lock. */
-	bool recount;	 /* a relative has gone: own may be more by now */
+	bool recount; /* a relative has gone or changed: own may be more by now */
 	uint64_t number; /* of its slot; SLOT_NONE once deleted */
 	unsigned handles;
 	enum ram_state state;

@@ -49,9 +49,9 @@ configure("128M\nreadonly = yes")
 ask("reload")
 p = Peer.open(name="a")
 assert p.size == 128 * MIB
-assert "1 clients" in fails("in-use", "rollback", name="a", snapshot="s")
+assert "1 client has" in fails("in-use", "rollback", name="a", snapshot="s")
 assert size() == 128
-ask("rollback", name="a", snapshot="s", force=True)
+assert "conf:3 says size = 134217728: change it" in ctl("rollback", "--force", "a", "s")
 assert p.closed() and size() == 64
 
 # They are disconnected.

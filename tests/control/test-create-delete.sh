@@ -45,7 +45,7 @@ assert Peer.open(name="").size == MIB
 
 # Deleting.
 assert "configuration (-e a)" in ctl("delete", "a", status=1)
-assert "1 clients have it open" in ctl("delete", "new", status=1)
+assert "1 client has it open" in ctl("delete", "new", status=1)
 assert "--force" in fails("in-use", "delete", name="new")
 p.read(0, 4096)
 held = ask("show")["pool"]["held"]

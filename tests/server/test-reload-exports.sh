@@ -92,7 +92,7 @@ with Peer() as p:
 END
 # Not while clients have it open.
 sed -i 's/^size = 3M/size = 512K/' "$conf"
-reload_bad "a: has 3145728 bytes, and 1 clients have it open"
+reload_bad "a: has 3145728 bytes, and 1 client has it open"
 client third
 exec {go}>&-
 wait "$client" || fail "the client was disturbed"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a disk is charged for as its own stays what its tree shows: when writes
  * meet trims of whole leaves, and when a snapshot that shared everything is
- * deleted. Seen from outside in a fixed disk, whose guarantee less its own is
+ * deleted, or its contents come from elsewhere. Seen from outside in a fixed disk, whose guarantee less its own is
  * what the pool still promises. */
 #include <pthread.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ static void trim(struct ram_thread *t)
 	CHECK_RC(rc, 0);
 }
 
-static void fill(struct ram_thread *t)
+static void fill(struct ram_thread *t, struct ram_disk *d)
 {
 	static char data[SIZE];
 	uint64_t done = 0;
@@ -54,7 +54,7 @@ static void fill(struct ram_thread *t)
 
 	memset(data, 3, sizeof(data));
 	while (done < SIZE) {
-		n = ram_disk_write(disk, t, data + done, SIZE - done, done);
+		n = ram_disk_write(d, t, data + done, SIZE - done, done);
 		if (n == -EAGAIN) {
 			CHECK_RC(ram_wait(t, 10000), 0);
 			continue;
@@ -106,15 +106,46 @@ static void snapshot_goes(struct ram_thread *t)
 	struct ram_disk_spec spec = {.name = "snapshot", .state = RAM_WHOLE};
 	struct ram_disk *snapshot;
 
-	fill(t);
+	fill(t, disk);
 	check_promise(t, "full");
 	CHECK_RC(ram_disk_clone(disk, &spec, RAM_SNAPSHOT, &snapshot), 0);
 	check_promise(t, "snapshot");
 	CHECK_RC(ram_disk_delete(snapshot), 0);
 	ram_disk_put(snapshot);
 	check_promise(t, "snapshot deleted");
-	fill(t);
+	fill(t, disk);
 	check_promise(t, "overwritten");
+}
+
+/* Contents of another lineage, which goes: as loading and formatting does it. */
+static void replaced(struct ram_thread *t)
+{
+	struct ram_disk_spec spec = {
+		.name = "model", .size = SIZE, .state = RAM_TEMPORARY};
+	struct ram_disk *model, *clone;
+
+	CHECK_RC(ram_disk_create(pool, &spec, &model), 0);
+	fill(t, model);
+	CHECK_RC(ram_disk_replace(disk, model), 0);
+	check_promise(t, "as the model");
+	CHECK_RC(ram_disk_delete(model), 0);
+	ram_disk_put(model);
+	check_promise(t, "the model is gone");
+
+	/* What both had is one's own when the other gets something else. */
+	spec.name = "clone";
+	spec.state = RAM_WHOLE;
+	CHECK_RC(ram_disk_clone(disk, &spec, 0, &clone), 0);
+	check_promise(t, "cloned");
+	spec.name = "empty";
+	spec.state = RAM_TEMPORARY;
+	CHECK_RC(ram_disk_create(pool, &spec, &model), 0);
+	CHECK_RC(ram_disk_replace(clone, model), 0);
+	CHECK_RC(ram_disk_delete(model), 0);
+	ram_disk_put(model);
+	check_promise(t, "the clone has other contents");
+	CHECK_RC(ram_disk_delete(clone), 0);
+	ram_disk_put(clone);
 }
 
 int main(void)
@@ -136,6 +167,8 @@ int main(void)
 	writes_and_trims(t);
 	test_part("a snapshot comes and goes");
 	snapshot_goes(t);
+	test_part("contents come from a disk that goes");
+	replaced(t);
 	CHECK_RC(ram_pool_check(pool, &why), 0);
 	ram_disk_put(disk);
 	ram_pool_leave(t);

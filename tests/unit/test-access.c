@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "access.h"
 
@@ -147,12 +148,31 @@ static void wrong(void **state)
 	}
 }
 
+/* A rule for whoever made something lets that one in and nobody else. */
+static void owners(void **state)
+{
+	static const char *const none[] = {
+		"cert:alice rw", "cert:alice ro", "psk:bob\trw", "any",
+		"cert:a*",	 "cert:a,any",	  "cert:\\x41"};
+	char *rule;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		rule = NULL;
+		if (access_of_owner(none[i], &rule) != -EINVAL)
+			fail_msg("%s becomes %s", none[i], rule);
+	}
+	assert_int_equal(access_of_owner("cert:Max Muster", &rule), 0);
+	assert_string_equal(rule, "cert:Max Muster");
+	free(rule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(networks),
-		cmocka_unit_test(best),
-		cmocka_unit_test(names),
+		cmocka_unit_test(owners), cmocka_unit_test(networks),
+		cmocka_unit_test(best),	  cmocka_unit_test(names),
 		cmocka_unit_test(wrong),
 	};
 
