@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See bench-command.h. The command line, the server, and the table; the rows themselves
- * are bench-row.c's. */
+/* See bench-command.h. The command line, and the server; the rows are bench-row.c's, the
+ * table bench-report.c's. */
 #include "bench-command.h"
 
 #include <errno.h>
@@ -10,13 +10,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench-report.h"
 #include "bench-row.h"
 #include "check.h"
-#include "cleanup.h"
 #include "control.h"
 #include "nbd-library.h"
 #include "print.h"
-#include "table.h"
 
 #define EXIT_USAGE 2
 #define STREAM_BYTES (1u << 20)
@@ -44,15 +43,10 @@ static const struct bench_row rows_of_all[] = {
 };
 
 struct bench {
-	const char *uri;
-	bool destroy, json;
+	struct bench_about about;
+	bool json;
 	struct bench_ground ground;
-
-	/* What the server has told; of block sizes 0 is: nothing. */
-	uint64_t size, block_least, block_preferred, payload_most;
-	bool readonly, tls;
 	uint32_t stream_bytes, random_bytes;
-
 	struct bench_row rows[ARRAY_SIZE(rows_of_all)];
 	unsigned row_count;
 	struct control_writer out;
@@ -101,13 +95,13 @@ static int read_words(struct bench *b, int argc, char **argv)
 		const char *word = argv[i];
 
 		if (words_only || word[0] != '-') {
-			if (b->uri)
+			if (b->about.uri)
 				return usage("is too much", word);
-			b->uri = word;
+			b->about.uri = word;
 		} else if (strcmp(word, "--") == 0) {
 			words_only = true;
 		} else if (strcmp(word, "--destroy") == 0) {
-			b->destroy = true;
+			b->about.destroy = true;
 		} else if (strncmp(word, "--secs=", 7) == 0) {
 			error = take_secs(b, word + 7);
 		} else if (strcmp(word, "--secs") == 0) {
@@ -118,10 +112,11 @@ static int read_words(struct bench *b, int argc, char **argv)
 	}
 	if (error)
 		return error;
-	if (!b->uri)
+	if (!b->about.uri)
 		return usage("which disk? Its URI is missing", "");
-	if (!is_nbd_uri(b->uri))
-		return usage("is no NBD URI; write nbd://HOST/DISK", b->uri);
+	if (!is_nbd_uri(b->about.uri))
+		return usage("is no NBD URI; write nbd://HOST/DISK",
+			     b->about.uri);
 	return 0;
 }
 
@@ -140,9 +135,9 @@ static bool connect_it(struct bench *b)
 	if (b->ground.handle &&
 	    nbd->set_uri_allow_local_file(b->ground.handle, true) == 0 &&
 	    nbd->set_pread_initialize(b->ground.handle, false) == 0 &&
-	    nbd->connect_uri(b->ground.handle, b->uri) == 0)
+	    nbd->connect_uri(b->ground.handle, b->about.uri) == 0)
 		return true;
-	complain("%s: %s", b->uri, nbd->get_error());
+	complain("%s: %s", b->about.uri, nbd->get_error());
 	return false;
 }
 
@@ -161,41 +156,41 @@ static bool ask_terms(struct bench *b)
 	int readonly = nbd->is_read_only(h), tls = nbd->get_tls_negotiated(h);
 
 	if (size < 0 || readonly < 0 || tls < 0) {
-		complain("%s: %s", b->uri, nbd->get_error());
+		complain("%s: %s", b->about.uri, nbd->get_error());
 		return false;
 	}
-	b->size = (uint64_t)size;
-	b->readonly = readonly;
-	b->tls = tls;
-	b->block_least = block_size(b, LIBNBD_SIZE_MINIMUM);
-	b->block_preferred = block_size(b, LIBNBD_SIZE_PREFERRED);
-	b->payload_most = block_size(b, LIBNBD_SIZE_MAXIMUM);
+	b->about.size = (uint64_t)size;
+	b->about.readonly = readonly;
+	b->about.tls = tls;
+	b->about.block_least = block_size(b, LIBNBD_SIZE_MINIMUM);
+	b->about.block_preferred = block_size(b, LIBNBD_SIZE_PREFERRED);
+	b->about.payload_most = block_size(b, LIBNBD_SIZE_MAXIMUM);
 	return true;
 }
 
 /* How large requests are, and where they go. */
 static bool choose_sizes(struct bench *b)
 {
-	const uint64_t least = max_u64(b->block_least, 1);
-	const uint64_t most = b->payload_most ? b->payload_most
-					      : PAYLOAD_UNTOLD;
-	uint64_t area = min_u64(b->size, AREA_MOST);
+	const uint64_t least = max_u64(b->about.block_least, 1);
+	const uint64_t most = b->about.payload_most ? b->about.payload_most
+						    : PAYLOAD_UNTOLD;
+	uint64_t area = min_u64(b->about.size, AREA_MOST);
 
 	if (least > BLOCK_LEAST_MOST || (least & (least - 1)) != 0 ||
 	    most < least) {
 		complain("%s: the server wants blocks of %" PRIu64
 			 " bytes, and requests of at most %" PRIu64
 			 ": NBD has no such disk",
-			 b->uri, least, most);
+			 b->about.uri, least, most);
 		return false;
 	}
 	area = round_down(area, least);
 	if (area == 0) {
 		complain("%s: the disk has %" PRIu64
 			 " bytes: nothing to measure; %s",
-			 b->uri, b->size,
-			 b->size ? "its blocks are larger"
-				 : "name a larger one");
+			 b->about.uri, b->about.size,
+			 b->about.size ? "its blocks are larger"
+				       : "name a larger one");
 		return false;
 	}
 	b->ground.area = area;
@@ -215,7 +210,7 @@ static void choose_rows(struct bench *b)
 
 		*row = rows_of_all[i];
 		row->bytes = row->random ? b->random_bytes : b->stream_bytes;
-		b->row_count += b->destroy || !row->write;
+		b->row_count += b->about.destroy || !row->write;
 	}
 }
 
@@ -223,10 +218,10 @@ static bool open_it(struct bench *b)
 {
 	if (!connect_it(b) || !ask_terms(b))
 		return false;
-	if (b->destroy && b->readonly) {
+	if (b->about.destroy && b->about.readonly) {
 		complain("%s: --destroy writes, and the export is read-only; "
 			 "without it reads are measured",
-			 b->uri);
+			 b->about.uri);
 		return false;
 	}
 	return choose_sizes(b);
@@ -239,137 +234,6 @@ static void close_it(struct bench *b, bool in_step)
 	if (b->ground.handle)
 		b->ground.nbd->close(b->ground.handle);
 	bench_ground_free(&b->ground);
-}
-
-/* ------------------------------------------------------------------ table */
-
-static const char *size_or_untold(uint64_t bytes, char buf[16])
-{
-	return bytes ? human_size(bytes, buf) : "untold";
-}
-
-static void print_head(const struct bench *b)
-{
-	CLEANUP_FREE char *uri = harmless(b->uri);
-	char size[16], least[16], preferred[16], most[16], area[16];
-
-	printf("server       %s\n", uri ? uri : "?");
-	printf("size         %s%s\n", human_size(b->size, size),
-	       b->readonly ? ", read-only" : "");
-	printf("block sizes  %s, %s, %s (least, preferred, most)\n",
-	       size_or_untold(b->block_least, least),
-	       size_or_untold(b->block_preferred, preferred),
-	       size_or_untold(b->payload_most, most));
-	printf("TLS          %s\n", b->tls ? "yes" : "no");
-	printf("connections  1\n");
-	printf("measured     the first %s, %gs a row\n\n",
-	       human_size(b->ground.area, area), b->ground.seconds);
-	printf("%-18s  DEPTH      MB/s      IOPS  AVERAGE us     99%% us   "
-	       "99.9%% "
-	       "us\n",
-	       "");
-	fflush(stdout);
-}
-
-static double mb_per_second(const struct bench_row *row,
-			    const struct bench_figures *f)
-{
-	return (double)f->requests * row->bytes / f->seconds / 1e6;
-}
-
-static void print_row(const struct bench_row *row,
-		      const struct bench_figures *f)
-{
-	char title[32];
-
-	printf("%-18s  %5u  %8.1f  %8.0f  %10.1f  %9.1f  %9.1f\n",
-	       bench_row_title(row, title), row->depth, mb_per_second(row, f),
-	       (double)f->requests / f->seconds, f->average_us, f->p99_us,
-	       f->p999_us);
-	fflush(stdout);
-}
-
-static void print_foot(const struct bench *b)
-{
-	if (!b->destroy)
-		printf("\nwrites were not measured: %s\n",
-		       b->readonly ? "the export is read-only"
-				   : "that overwrites the disk, and takes "
-				     "--destroy");
-}
-
-/* ------------------------------------------------------------------- JSON */
-
-static void put_fraction(struct control_writer *out, const char *key,
-			 double value)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%.3f", value);
-	control_put_json(out, key, text);
-}
-
-static void put_head(struct bench *b)
-{
-	struct control_writer *out = &b->out;
-
-	control_open(out, NULL, '{');
-	control_put_name(out, "uri", b->uri, strlen(b->uri));
-	control_put_number(out, "size", b->size);
-	control_put_truth(out, "readonly", b->readonly);
-	/* What was not told is not there. */
-	if (b->block_least)
-		control_put_number(out, "block-least", b->block_least);
-	if (b->block_preferred)
-		control_put_number(out, "block-preferred", b->block_preferred);
-	if (b->payload_most)
-		control_put_number(out, "payload-most", b->payload_most);
-	control_put_truth(out, "tls", b->tls);
-	control_put_number(out, "connections", 1);
-	control_put_number(out, "area", b->ground.area);
-	put_fraction(out, "secs", b->ground.seconds);
-	control_put_truth(out, "destroy", b->destroy);
-	control_open(out, "rows", '[');
-}
-
-static void put_row(struct control_writer *out, const struct bench_row *row,
-		    const struct bench_figures *f)
-{
-	control_open(out, NULL, '{');
-	control_put_text(out, "action", row->write ? "write" : "read");
-	control_put_text(out, "pattern", row->random ? "random" : "stream");
-	control_put_number(out, "bytes", row->bytes);
-	control_put_number(out, "depth", row->depth);
-	control_put_number(out, "requests", f->requests);
-	put_fraction(out, "secs", f->seconds);
-	put_fraction(out, "mb-per-second", mb_per_second(row, f));
-	put_fraction(out, "iops", (double)f->requests / f->seconds);
-	put_fraction(out, "average-us", f->average_us);
-	put_fraction(out, "p99-us", f->p99_us);
-	put_fraction(out, "p999-us", f->p999_us);
-	put_fraction(out, "most-us", f->most_us);
-	control_close(out, '}');
-}
-
-/* False: no memory. */
-static bool print_json(struct bench *b, bool complete)
-{
-	CLEANUP_FREE char *line = NULL;
-	CLEANUP_FREE char *text = NULL;
-	struct json_t *value = NULL;
-	const char *why;
-	size_t len;
-
-	control_close(&b->out, ']');
-	control_put_truth(&b->out, "complete", complete);
-	control_close(&b->out, '}');
-	line = control_finish(&b->out, &len);
-	if (line && control_parse(line, len, &value, &why) == 0)
-		text = control_dump(value, true);
-	control_value_free(value);
-	if (text)
-		puts(text);
-	return text;
 }
 
 /* ---------------------------------------------------------------- command */
@@ -391,9 +255,9 @@ static int run_rows(struct bench *b)
 		if (error)
 			return error;
 		if (b->json)
-			put_row(&b->out, &b->rows[i], &figures);
+			bench_put_row(&b->out, &b->rows[i], &figures);
 		else
-			print_row(&b->rows[i], &figures);
+			bench_print_row(&b->rows[i], &figures);
 	}
 	return 0;
 }
@@ -424,19 +288,21 @@ static int measure(struct bench *b)
 
 	choose_rows(b);
 	bench_heed_signals();
-	if (b->destroy)
+	if (b->about.destroy)
 		error = fill(b);
 	if (error)
 		return error;
+	b->about.area = b->ground.area;
+	b->about.seconds = b->ground.seconds;
 	if (b->json)
-		put_head(b);
+		bench_put_head(&b->out, &b->about);
 	else
-		print_head(b);
+		bench_print_head(&b->about);
 	error = run_rows(b);
 	if (b->json)
-		good = print_json(b, !error);
+		good = bench_put_end(&b->out, !error);
 	else if (!error)
-		print_foot(b);
+		bench_print_foot(&b->about);
 	if (!good || fflush(stdout) != 0 || ferror(stdout)) {
 		complain("cannot write the result: %s",
 			 strerror(good ? errno : ENOMEM));
