@@ -189,8 +189,9 @@ check_bounds()
 		over "$where $what $bytes" "system calls" "$calls" "$most_calls" \
 			$more_calls
 		# Else the next change could give it away again.
-		! more "$(with "$old_instructions" -20)" "$instructions" ||
-			echo "  a fifth less than in bench/bounds: renew it"
+		! more "$(with "$old_instructions" -10)" "$instructions" &&
+			! more "$(with "$old_calls" -15)" "$calls" ||
+			echo "  a good deal less than in bench/bounds: renew it"
 	done <<<"$rows"
 }
 
