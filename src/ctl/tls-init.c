@@ -242,11 +242,21 @@ static int get_authority(struct init *t)
 				.common_name = name,
 				.days = AUTHORITY_DAYS};
 	int there = has_pair(t, t->fd, NULL, "ca"), error = 0;
+	struct stat st;
 	CLEANUP_FREE char *cert = NULL;
 	CLEANUP_FREE char *key = NULL;
 
 	if (there < 0)
 		return there;
+	if (there == 0 &&
+	    fstatat(t->fd, "server-cert.pem", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		complain("%s: is there without ca-cert.pem and ca-key.pem, "
+			 "which "
+			 "a new authority would not replace; put them back, or "
+			 "move it away",
+			 path_of(t, NULL, "server-cert.pem"));
+		return -EEXIST;
+	}
 	if (there == 0) {
 		gethostname(host, sizeof(host) - 1);
 		snprintf(name, sizeof(name), "nbdram on %.40s", host);
@@ -359,6 +369,27 @@ static int write_user(struct init *t, const char *user, const char *line)
 	return write_file(t, fd, user, "keys.psk", line, 0600, false);
 }
 
+/* What the user has in a folder of its own, if DIR does not know it any more. NULL:
+ * nothing. */
+static char *line_of_user(struct init *t, const char *user)
+{
+	CLEANUP_CLOSE int fd = openat(
+		t->fd, user, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_FREE char *text = NULL;
+	const char *there;
+	char *line = NULL;
+	int error;
+
+	if (fd < 0)
+		return NULL;
+	text = read_file(t, fd, user, "keys.psk", &error);
+	there = find_line(text, user);
+	if (there &&
+	    asprintf(&line, "%.*s\n", (int)strcspn(there, "\r\n"), there) < 0)
+		line = NULL;
+	return line;
+}
+
 static int make_user(struct init *t, const char *user)
 {
 	char hex[2 * KEY_BYTES + 1];
@@ -378,11 +409,12 @@ static int make_user(struct init *t, const char *user)
 			line = NULL;
 		return write_user(t, user, line);
 	}
-	if (tls_key_make(hex, KEY_BYTES)) {
+	line = line_of_user(t, user);
+	if (!line && tls_key_make(hex, KEY_BYTES)) {
 		complain("there is no randomness for a key");
 		return -EIO;
 	}
-	if (asprintf(&line, "%s:%s\n", user, hex) < 0)
+	if (!line && asprintf(&line, "%s:%s\n", user, hex) < 0)
 		line = NULL;
 	if (asprintf(&new, "%s%s%s", old ? old : "",
 		     old && *old && old[strlen(old) - 1] != '\n' ? "\n" : "",

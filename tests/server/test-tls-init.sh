@@ -120,6 +120,19 @@ echo garbage >"$dir/ca-key.pem"
 wrong_init 1 'ca-cert.pem: is no certificate that belongs' "$dir" --client host-3
 [ ! -e "$dir/host-3" ] || fail "it has made a client"
 
+# A new authority would not fit what the old one has signed.
+mv "$dir/ca-cert.pem" "$tmp/"
+rm "$dir/ca-key.pem"
+wrong_init 1 'server-cert.pem: is there without ca-cert.pem and ca-key.pem' \
+	"$dir" --client host-3
+[ ! -e "$dir/ca-cert.pem" ] && [ ! -e "$dir/host-3" ] || fail "it has made something"
+mv "$tmp/ca-cert.pem" "$tmp/ca-key.pem" "$dir/"
+
+# A user who has a key keeps it, where DIR has lost it.
+sed -i '/^bob:/d' "$dir/keys.psk"
+"$nbdramctl" tls-init "$dir" --psk bob >"$tmp/out" || fail "bob again: $(cat "$tmp/out")"
+cmp <(grep bob "$dir/keys.psk") "$dir/bob/keys.psk" || fail "bob has two keys"
+
 # Root makes them for the service, which is somebody else: nbdramd of the group
 # nbdram can read what it needs, now and after a user was added, and no more.
 printf 'root:x:0:\nnbdram:x:4711:\n' >"$tmp/group"
