@@ -72,6 +72,20 @@ int fetch_wait(struct ram_disk *disk, struct ram_thread *t, uint64_t index)
 	return -EINPROGRESS;
 }
 
+int fetch_edges(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
+		uint64_t off)
+{
+	uint64_t end = off + len;
+
+	if (!atomic_load_explicit(&disk->lazy, memory_order_relaxed))
+		return 0;
+	if (off % BLOCK_SIZE != 0 && is_missing(disk, off / BLOCK_SIZE))
+		return fetch_wait(disk, t, off / BLOCK_SIZE);
+	if (end % BLOCK_SIZE != 0 && is_missing(disk, end / BLOCK_SIZE))
+		return fetch_wait(disk, t, end / BLOCK_SIZE);
+	return 0;
+}
+
 int fetch_before_copy(struct ram_disk *disk, struct ram_thread *t,
 		      uint64_t leaf, uint64_t index)
 {

@@ -12,6 +12,11 @@
  * an epoch. */
 int fetch_wait(struct ram_disk *disk, struct ram_thread *t, uint64_t index);
 
+/* [off, off+len) is to be written: are the blocks there of which only a part is? 0, or
+ * as fetch_wait(). Inside an epoch. */
+int fetch_edges(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
+		uint64_t off);
+
 /* A table that is shared is about to be copied for a disk of which it is the leaf
  * that begins at block `index`. 0; or -EINPROGRESS: it is not complete, and each copy
  * would have to be fetched for itself. Inside an epoch. */

@@ -327,8 +327,12 @@ int ram_disk_stage(struct ram_disk *disk, struct ram_thread *t, uint64_t len,
 		error = -EAGAIN;
 		goto out;
 	}
-	if (!(flags & RAM_UNCHARGED))
-		error = stage_charge(&w, len, off);
+	if (!(flags & RAM_UNCHARGED)) {
+		/* Or what waits for it would hold what it comes to. */
+		error = fetch_edges(disk, t, len, off);
+		if (!error)
+			error = stage_charge(&w, len, off);
+	}
 	if (error)
 		goto out;
 	view->kind = VIEW_STAGED;

@@ -102,8 +102,15 @@ try:
     gate.let(1)
     assert eventually(30, lambda: ask("show")["pool"]["held"] <= held), held
     gate.shut()
-    # `load` in the middle: what it has then is all of it.
+    # A long write that begins and ends within blocks waits for these two.
     ask("create", name="b", keys=["image=" + img, "load=lazy"])
+    with Peer.open(name="b") as p, Slowly():
+        new = pattern(4, MIB // 2)
+        p.write(5, new)
+        same(p.read(0, MIB), want[:5] + new + want[5 + MIB // 2:MIB])
+        p.disc()
+        assert p.closed()
+    # `load` in the middle: what it has then is all of it.
     with Slowly():
         ask("load", name="b", file=folder + "/copy.raw")
         assert "to-load" not in show("b")

@@ -205,7 +205,16 @@ static void alone(void)
 	CHECK_RC(env_write(&env, disk, buf, 5, 30 * BLOCK_SIZE + 9, NULL),
 		 -EINPROGRESS);
 	CHECK_RC(env_zero(&env, disk, 5, 31 * BLOCK_SIZE + 9, 0), -EINPROGRESS);
-	CHECK_RC(env_stage(&env, disk, 100, 32 * BLOCK_SIZE + 1, &view), 0);
+	CHECK_RC(env_stage(&env, disk, BLOCK_SIZE, 32 * BLOCK_SIZE, &view), 0);
+	ram_view_release(&view, env.thread);
+	CHECK_RC(env_stage(&env, disk, BLOCK_SIZE + 1, 32 * BLOCK_SIZE, &view),
+		 -EINPROGRESS);
+	CHECK_RC(env_stage(&env, disk, 100, 32 * BLOCK_SIZE + 1, &view),
+		 -EINPROGRESS);
+	/* What has come already, and waits for memory besides. */
+	CHECK_RC(ram_disk_stage(disk, env.thread, 100, 32 * BLOCK_SIZE + 1,
+				RAM_UNCHARGED, &view),
+		 0);
 	view_fill(&view, buf);
 	CHECK_RC(env_publish(&env, &view), -EINPROGRESS);
 	for (uint64_t i = 30; i <= 32; i++) {
@@ -493,12 +502,12 @@ static void moved(void)
 	meeting.env = &env;
 	meeting.disk = disk;
 	meeting.mover = pthread_self();
-	CHECK(pthread_create(&thread, NULL, bring_each, NULL) == 0);
 	ram_fault_hook = at_publish;
+	CHECK(pthread_create(&thread, NULL, bring_each, NULL) == 0);
 	CHECK_RC(write_key(&env, disk, 5, 3), 0);
-	ram_fault_hook = NULL;
 	meeting.over = true;
 	pthread_join(thread, NULL);
+	ram_fault_hook = NULL;
 	CHECK(meeting.asked >= 3); /* root, leaf, block */
 	env_check(&env);
 	bring_all(&env, disk);

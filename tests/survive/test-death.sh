@@ -3,7 +3,8 @@
 # Death before and after each store by which something in the pool becomes visible
 # (scaled: some of them), through the whole server: at its start, while it makes
 # disks; writes, partial ones, trims, zeroes, create, resize, snapshot, clone,
-# rollback, reset, save, load, format, delete, a template's disks made and found again, reload;
+# rollback, reset, save, load, format, delete, loading behind, a template's disks made
+# and found again, reload;
 # and of a new one in an upgrade, where the old one goes on with the disks that it had.
 # What was acknowledged is there, what was not is there or not, and the pool is sound.
 . ./functions.sh
@@ -20,6 +21,7 @@ import shutil
 from survive import *
 nbdramd, dies, folder, pool = args
 conf, program = folder + "/conf", folder + "/nbdramd"
+lazy, LAZY = folder + "/lazy.img", pattern(11, 3 * 4096 + 100)
 image, saved = folder + "/image", folder + "/saved.img"
 adopt_children()
 
@@ -134,6 +136,15 @@ class Scene(Client):
         self.once("load", name="t-1", file=image, force=True)
         self.plain["t-1"] = [new]
 
+    def lazy(self):
+        """Loaded behind: what is missing at a death comes afterwards."""
+        self.sizes["z"] = [None, len(LAZY)]
+        self.plain["z"] = [LAZY[:BLOCK]]
+        self.once("create", name="z", keys=["image=" + lazy, "load=lazy"])
+        self.sizes["z"] = [len(LAZY)]
+        with Peer.open(name="z", uri=self.server.uri, timeout=60) as p:
+            must(p.read(0, len(LAZY)) == LAZY, "z is not as its image")
+
     def reload(self):
         configure(THEN)
         self.once("reload")
@@ -166,6 +177,7 @@ class Scene(Client):
             lambda: self.reset("t-1"),
             lambda: self.batches(1),
             self.load,
+            self.lazy,
             self.reload,
             lambda: self.batches(1)))
 
@@ -197,6 +209,9 @@ class Scene(Client):
         if "e" in found:
             with Peer.open(name="e", uri=self.server.uri) as p:
                 must(p.read(1024 + 56, 2) == b"\x53\xef", "e: no ext4")
+        if "z" in found:
+            with Peer.open(name="z", uri=self.server.uri) as p:
+                must(p.read(0, len(LAZY)) == LAZY, "z is not as its image")
         known = {"d0", "f", "n", "m", *self.sizes, *self.copies}
         must(set(found) <= known, "disks from nowhere:", set(found) - known)
         self.peer.close()
@@ -298,6 +313,8 @@ def upgrade(when):
 with open(image, "wb") as f:
     f.write(b"image" * 40000)
     f.truncate(768 * 1024)
+with open(lazy, "wb") as f:
+    f.write(LAZY)
 try:
     sweep("scene", scene)
     sweep("upgrade", upgrade)
