@@ -99,8 +99,8 @@ static int read_chunks(struct conn *c, const struct proto_request *request)
 
 /* Of a disk that is loaded behind: not before all of it is there, since what is begun
  * has to be sent. */
-static int read_lazy(struct conn *c, const struct proto_request *request,
-		     bool *ready)
+static __attribute__((noinline, cold)) int read_lazy(
+	struct conn *c, const struct proto_request *request, bool *ready)
 {
 	int error = ram_disk_ready(c->export->disk, c->worker->ram,
 				   request->length, request->offset);
