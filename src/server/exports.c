@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exports-index.h"
 #include "note.h"
 #include "reason.h"
 
@@ -15,6 +16,7 @@ void exports_init(struct exports *exports)
 {
 	memset(exports, 0, sizeof(*exports));
 	pthread_mutex_init(&exports->lock, NULL);
+	exports_index_init(exports);
 }
 
 /* ---------------------------------------------------------- single ones */
@@ -23,16 +25,13 @@ void exports_init(struct exports *exports)
 static struct export_use *use_of(struct exports *exports, struct ram_disk *disk,
 				 struct export_use **spare)
 {
-	struct export_use *use;
+	struct export_use *use = exports_use(exports, disk);
 
-	for (use = exports->uses; use && use->disk != disk; use = use->next)
-		;
 	if (!use) {
 		use = *spare;
 		*spare = NULL;
 		use->disk = disk;
-		use->next = exports->uses;
-		exports->uses = use;
+		exports_use_add(exports, use);
 	}
 	use->refs++;
 	return use;
@@ -40,16 +39,12 @@ static struct export_use *use_of(struct exports *exports, struct ram_disk *disk,
 
 static void use_put(struct exports *exports, struct export_use *use)
 {
-	struct export_use **at;
 	bool gone;
 
 	pthread_mutex_lock(&exports->lock);
 	gone = --use->refs == 0;
-	if (gone) {
-		for (at = &exports->uses; *at != use; at = &(*at)->next)
-			;
-		*at = use->next;
-	}
+	if (gone)
+		exports_use_remove(exports, use);
 	pthread_mutex_unlock(&exports->lock);
 	if (gone) {
 		free(use->writer);
@@ -160,13 +155,11 @@ unsigned export_writers(const struct export *e)
 static unsigned count_clients(const struct exports *exports,
 			      const struct ram_disk *disk, bool writers)
 {
-	const struct export_use *use;
-	unsigned n = 0;
+	const struct export_use *use = exports_use(exports, disk);
 
-	for (use = exports->uses; use; use = use->next)
-		if (use->disk == disk)
-			n += writers ? use->writers : use->connections;
-	return n;
+	if (!use)
+		return 0;
+	return writers ? use->writers : use->connections;
 }
 
 unsigned exports_clients(struct exports *exports, const struct ram_disk *disk,
@@ -198,13 +191,9 @@ int exports_cut(struct exports *exports, struct ram_disk *disk, uint64_t size,
 static uint64_t entered(const struct exports *exports,
 			const struct ram_disk *disk)
 {
-	const struct export_use *use;
+	const struct export_use *use = exports_use(exports, disk);
 
-	for (use = exports->uses; use; use = use->next) {
-		if (use->disk == disk)
-			return use->entered;
-	}
-	return 0;
+	return use ? use->entered : 0;
 }
 
 uint64_t exports_entered(struct exports *exports, const struct ram_disk *disk)
@@ -268,48 +257,12 @@ void export_describe(const struct export *e, char *buf, size_t size)
 
 /* ------------------------------------------------------ looking, with lock */
 
-/* Its place in the list, or count. */
-static unsigned find(const struct exports *exports, const char *name)
-{
-	unsigned i;
-
-	for (i = 0; i < exports->count; i++) {
-		if (*name ? strcmp(exports->list[i]->name, name) == 0
-			  : exports->list[i]->is_default)
-			break;
-	}
-	return i;
-}
-
 /* Whether the default is another than the one of that name. */
 static bool other_default(const struct exports *exports, const char *name)
 {
-	unsigned i = find(exports, "");
+	unsigned i = exports_find(exports, "");
 
 	return i < exports->count && strcmp(exports->list[i]->name, name) != 0;
-}
-
-static int make_room(struct exports *exports)
-{
-	unsigned room = exports->room ? 2 * exports->room : 16;
-	struct export **list;
-
-	if (exports->count < exports->room)
-		return 0;
-	list = realloc(exports->list, room * sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	exports->list = list;
-	exports->room = room;
-	return 0;
-}
-
-/* The list keeps its order: clients show it. */
-static void take_out(struct exports *exports, unsigned i)
-{
-	exports->count--;
-	memmove(&exports->list[i], &exports->list[i + 1],
-		(exports->count - i) * sizeof(exports->list[0]));
 }
 
 /* --------------------------------------------------------------- finding */
@@ -320,7 +273,7 @@ struct export *exports_get(struct exports *exports, const char *name)
 	unsigned i;
 
 	pthread_mutex_lock(&exports->lock);
-	i = find(exports, name);
+	i = exports_find(exports, name);
 	if (i < exports->count) {
 		e = exports->list[i];
 		atomic_fetch_add(&e->refs, 1);
@@ -364,7 +317,7 @@ static unsigned place_after(const struct exports *exports,
 
 	if (at <= exports->count && at > 0 && exports->list[at - 1] == last)
 		return at;
-	i = find(exports, last->name);
+	i = exports_find(exports, last->name);
 	if (i < exports->count)
 		return i + 1;
 	return at > 0 ? at - 1 : 0;
@@ -434,7 +387,7 @@ int exports_enter(struct exports *exports, const char *name,
 
 	*e = NULL;
 	pthread_mutex_lock(&exports->lock);
-	i = find(exports, name);
+	i = exports_find(exports, name);
 	if (i < exports->count)
 		access = export_access(exports->list[i], guest->who);
 	if (access != ACCESS_NONE) {
@@ -468,17 +421,17 @@ static int insert(struct exports *exports, struct export *e, bool replace,
 
 	*old = NULL;
 	pthread_mutex_lock(&exports->lock);
-	i = find(exports, e->name);
+	i = exports_find(exports, e->name);
 	if ((!replace && i < exports->count) ||
 	    (e->is_default && other_default(exports, e->name)))
 		error = -EEXIST;
 	else if (i == exports->count)
-		error = make_room(exports);
+		error = exports_make_room(exports);
 	if (!error && i == exports->count)
-		exports->list[exports->count++] = e;
+		exports_append(exports, e);
 	else if (!error) {
 		*old = exports->list[i];
-		exports->list[i] = e;
+		exports_exchange(exports, i, e);
 	}
 	if (!error)
 		ram_disk_detect_zeroes(e->disk, e->detect_zeroes);
@@ -492,10 +445,10 @@ int exports_renew(struct exports *exports, struct export *e)
 	unsigned i;
 
 	pthread_mutex_lock(&exports->lock);
-	i = find(exports, e->name);
+	i = exports_find(exports, e->name);
 	if (i < exports->count && exports->list[i]->disk == e->disk) {
 		old = exports->list[i];
-		exports->list[i] = e;
+		exports_exchange(exports, i, e);
 		ram_disk_detect_zeroes(e->disk, e->detect_zeroes);
 	}
 	pthread_mutex_unlock(&exports->lock);
@@ -636,14 +589,14 @@ static int withdraw(struct exports *exports, const char *name, bool any,
 	unsigned i;
 
 	pthread_mutex_lock(&exports->lock);
-	i = *name ? find(exports, name) : exports->count;
+	i = *name ? exports_find(exports, name) : exports->count;
 	if (i < exports->count) {
 		e = exports->list[i];
 		error = 0;
 		if (!any && (writers ? e->use->writers : e->use->connections))
 			error = -EBUSY;
 		else
-			take_out(exports, i);
+			exports_take_out(exports, i);
 	}
 	pthread_mutex_unlock(&exports->lock);
 	if (!error)
@@ -687,25 +640,22 @@ static int add_commands(const struct exports *exports, struct export **list,
 int exports_replace(struct exports *exports, struct export **fresh,
 		    unsigned count)
 {
-	struct export **list, **old;
+	struct export **list, **old = NULL;
 	unsigned old_count, i, k, all = count;
 	int error;
 
 	pthread_mutex_lock(&exports->lock);
-	old = exports->list;
 	old_count = exports->count;
 	list = calloc(count + old_count + 1, sizeof(*list));
 	if (list && count > 0)
 		memcpy(list, fresh, count * sizeof(*list));
 	error = list ? add_commands(exports, list, &all) : -ENOMEM;
+	if (!error)
+		error = exports_take_list(exports, list, all,
+					  count + old_count + 1, &old);
 	for (i = 0; !error && i < count; i++) {
 		atomic_fetch_add(&fresh[i]->refs, 1);
 		ram_disk_detect_zeroes(fresh[i]->disk, fresh[i]->detect_zeroes);
-	}
-	if (!error) {
-		exports->list = list;
-		exports->count = all;
-		exports->room = count + old_count + 1;
 	}
 	pthread_mutex_unlock(&exports->lock);
 	if (error) {
@@ -730,6 +680,6 @@ void exports_destroy(struct exports *exports)
 
 	for (i = 0; i < exports->count; i++)
 		export_put(exports, exports->list[i]);
-	free(exports->list);
+	exports_index_free(exports);
 	pthread_mutex_destroy(&exports->lock);
 }

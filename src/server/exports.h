@@ -67,13 +67,26 @@ struct export
 	bool fresh;	      /* made anew for each session */
 	/* Who holds it: the list, connections, and so on. */
 	_Atomic unsigned refs;
+	/* While it is in the list, guarded by exports.lock: where, and the next one in
+	 * the chain of its name; see exports-index.c. */
+	unsigned place;
+	struct export *next_named;
 };
+
+/* Chains from the start on. */
+#define EXPORTS_FEW 16
 
 struct exports {
 	pthread_mutex_t lock;
 	struct export **list; /* guarded by lock, as are the counts */
 	unsigned count, room;
-	struct export_use *uses;
+	struct export
+		*fallback; /* the default one; likewise, as is what follows */
+	struct export **named;
+	struct export_use **used;
+	unsigned chains; /* of each; a power of two */
+	struct export *few_named[EXPORTS_FEW];
+	struct export_use *few_used[EXPORTS_FEW];
 	_Atomic bool stopping; /* whoever makes disks is to give up */
 };
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "exports.h"
@@ -102,6 +103,55 @@ static void names(void **state)
 	assert_int_equal(exports_withdraw(&exports, "a"), -ENOENT);
 	assert_int_equal(exports_withdraw(&exports, ""), -ENOENT);
 	expect_list(one, 1);
+}
+
+/* Each is found by its name, and none that is not there; the others keep their order
+ * when some go, and when a reload brings another list. */
+static void many(void **state)
+{
+	const struct config_export by_default = {.is_default = true};
+	const unsigned all = 3000;
+	struct export *e, *fresh[1], **list;
+	unsigned i, count, at = 0;
+	char name[20];
+
+	(void)state;
+	for (i = 0; i < all; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		publish(name, i == 1500 ? &by_default : NULL, true);
+	}
+	for (i = 0; i < all; i += 3) {
+		snprintf(name, sizeof(name), "n%u", i);
+		if (i != 1500)
+			assert_int_equal(exports_withdraw(&exports, name), 0);
+	}
+	publish("configured", NULL, false);
+	fresh[0] = export_new(&exports, disk("other", RAM_WHOLE), NULL, false);
+	assert_non_null(fresh[0]);
+	e = exports_get(&exports, "configured");
+	assert_int_equal(exports_replace(&exports, fresh, 1), 0);
+	export_put(&exports, fresh[0]);
+	assert_null(exports_get(&exports, "configured"));
+	export_put(&exports, e);
+
+	list = exports_all(&exports, &count);
+	assert_int_equal(count, all - all / 3 + 1 + 1);
+	assert_string_equal(list[0]->name, "other");
+	for (i = 0; i < all; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		e = exports_get(&exports, name);
+		if (i % 3 == 0 && i != 1500) {
+			assert_null(e);
+			continue;
+		}
+		assert_ptr_equal(list[++at], e);
+		assert_int_equal(exports_clients(&exports, e->disk, false), 0);
+		export_put(&exports, e);
+	}
+	e = exports_get(&exports, "");
+	assert_string_equal(e->name, "n1500");
+	export_put(&exports, e);
+	exports_free(&exports, list, count);
 }
 
 static const struct guest guest; /* one of ours */
@@ -337,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names, begin, end),
+		cmocka_unit_test_setup_teardown(many, begin, end),
 		cmocka_unit_test_setup_teardown(places, begin, end),
 		cmocka_unit_test_setup_teardown(walks, begin, end),
 		cmocka_unit_test_setup_teardown(by_command, begin, end),
