@@ -151,11 +151,12 @@ static int fail_made(struct call *call, const char *name, int error)
 	case -ENOSPC:
 		ram_pool_usage(call->server->pool, &usage);
 		return call_fail(call, "no-space",
-				 "%s: the pool of %" PRIu64 " MiB, of which "
-				 "%" PRIu64 " MiB are in use, has not got the "
-				 "memory for it",
-				 shown(name), usage.size >> 20,
-				 usage.held >> 20);
+				 "%s: the pool, with %" PRIu64
+				 " MiB for disks, of "
+				 "which %" PRIu64 " MiB are in use and %" PRIu64
+				 " MiB promised, has not got the memory for it",
+				 shown(name), usage.most >> 20,
+				 usage.held >> 20, usage.guaranteed >> 20);
 	case -ECANCELED:
 		return call_fail(call, "cancelled",
 				 "%s: was not made, its memory is free again",

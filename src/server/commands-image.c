@@ -144,7 +144,10 @@ static int make_model(struct call *call, const struct ram_disk_info *info,
 	error = ram_disk_create(call->server->pool, &spec, model);
 	if (error) {
 		snprintf(why.text, sizeof(why.text), "%s: cannot be loaded: %s",
-			 shown(info->name), strerror(-error));
+			 shown(info->name),
+			 error == -ENOSPC ? "the pool is full; delete or trim "
+					    "something"
+					  : strerror(-error));
 		return fail(call, error, &why);
 	}
 	error = disk_fill(call->server->pool, *model, &o, &contents, loading,
@@ -185,6 +188,9 @@ static int exchange(struct call *call, struct ram_disk *disk, const char *name,
 	call_let_in(call, name, e);
 	if (!error)
 		return 0;
+	if (error == -ENOENT)
+		return call_fail(call, "not-found",
+				 "%s: has been deleted meanwhile", shown(name));
 	return call_fail(call, error == -ENOSPC ? "no-space" : "failed",
 			 "%s: cannot be loaded: %s", shown(name),
 			 error == -ENOSPC ? "the pool has not got the memory "
