@@ -70,6 +70,22 @@ void call_let_in(struct call *call, const char *name, struct export *e)
 	call_note(call, "%s: cannot be exported again; reload", shown(name));
 }
 
+/* It is in no list any more, but some may have asked what has changed since. */
+static void note_holders(struct call *call, const char *name,
+			 const struct export *e)
+{
+	unsigned n = e ? atomic_load(&e->refs) - 1 : 0;
+
+	if (n > 0)
+		call_note(
+			call,
+			"%s: %u connection%s with it (qemu:dirty-bitmap); its "
+			"memory comes back when %s gone",
+			shown(name), n,
+			n == 1 ? " still compares" : "s still compare",
+			n == 1 ? "that has" : "they have");
+}
+
 static int delete_disk(struct call *call, const char *name)
 {
 	struct exports *exports = &call->server->exports;
@@ -94,6 +110,8 @@ static int delete_disk(struct call *call, const char *name)
 	}
 	error = ram_disk_delete(disk);
 	ram_disk_put(disk);
+	if (!error)
+		note_holders(call, name, e);
 	export_put(exports, e);
 	if (error)
 		return call_fail(call, "not-found",

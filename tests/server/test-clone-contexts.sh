@@ -179,6 +179,10 @@ with Peer().hello() as p:
     p.meta(BITMAP + "299" + "x" * 200, name="gold")
     p.go("gold")
     p.status(0, 4096, context=BITMAP + "299" + "x" * 200)
+    # Deleted, it is there as long as somebody compares with it, which is said.
+    assert "1 connection still compares" in ctl("delete", "299" + "x" * 200)
+    p.status(0, 4096, context=BITMAP + "299" + "x" * 200)
+    assert ctl("delete", "298" + "x" * 200) == ""
 ctl("check")
 
 # Snapshots that the client may not open are as if they were not there: listed,
