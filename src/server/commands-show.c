@@ -307,6 +307,21 @@ static char *commented(char *text, const char *why)
 	return result;
 }
 
+/* A section that makes the disk empty, although it was a copy of something that no
+ * section can name. Takes text over. */
+static char *begins_empty(char *text)
+{
+	char *result = NULL;
+
+	if (text && asprintf(&result,
+			     "# a copy of what no file can make; this one "
+			     "begins empty\n%s",
+			     text) < 0)
+		result = NULL;
+	free(text);
+	return result;
+}
+
 /* Whether it can stand behind a = as it is. */
 static bool is_plain(const char *name)
 {
@@ -349,6 +364,7 @@ static char *section_of(struct server *s, const struct family *family,
 			const struct ram_disk_info *info)
 {
 	const char *parent = family_name(family, info->parent), *why;
+	static const uint8_t none[16];
 	struct note note;
 	struct config_export e;
 	char *text;
@@ -367,7 +383,11 @@ static char *section_of(struct server *s, const struct family *family,
 	e.readonly = e.readonly || info->readonly;
 	text = config_write_export(&e);
 	why = unwritten(info, &note);
-	return why ? commented(text, why) : text;
+	if (why)
+		return commented(text, why);
+	if (!e.clone && memcmp(info->parent, none, sizeof(none)) != 0)
+		return begins_empty(text);
+	return text;
 }
 
 /* The section of a disk, which the caller frees. -ENOMEM; 0 and NULL: its name

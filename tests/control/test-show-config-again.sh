@@ -30,3 +30,5 @@ grep -qx 'clone = made' "$tmp/again" || fail "whose clone copy is"
 grep -q '^clone = \(made@1\|host-17\)$' "$tmp/again" &&
 	fail "a clone of what no file makes"
 grep -qx '\[export fromsnap\]' "$tmp/again" || fail "fromsnap is left out"
+[ "$(grep -c '^# a copy of what no file can make' "$tmp/again")" = 2 ] ||
+	fail "nothing says that fromsnap and mine begin empty"
