@@ -73,10 +73,15 @@ def settled():
     time.sleep(.05)
     return last == before
 eventually(10, settled)
-memory = fields(pid, "RssAnon")
-some(n)
-assert eventually(10, calm), (before, fields(pid, "Threads"), descriptors(pid))
-grown = fields(pid, "RssAnon") - memory
-print("%d of %d kinds: %d KiB more" % (n, len(KINDS_OF_ENDING), grown // 1024))
-assert slow or grown < 2 * MIB, grown
+# What is lost is lost each time; what a heap keeps for later comes once.
+for attempt in range(3):
+    memory = fields(pid, "RssAnon")
+    some(n)
+    assert eventually(10, calm), (before, fields(pid, "Threads"), descriptors(pid))
+    grown = fields(pid, "RssAnon") - memory
+    print("%d of %d kinds: %d KiB more" % (n, len(KINDS_OF_ENDING), grown // 1024))
+    if slow or grown < 2 * MIB:
+        break
+else:
+    raise AssertionError(grown)
 END
