@@ -10,7 +10,7 @@ requires_python_libnbd
 writer="$abs_top_srcdir/tests/plugin/kill-writer.py"
 blocks=2000
 new_pool
-rounds=$(scaled 1000 8)
+rounds=$(scaled 400 8)
 for ((round = 1; round <= rounds; round++)); do
 	start_nbdramd --both -p "$pool" -m 256M 64M
 	[ $((round % 2)) = 0 ] || uri=$tcp_uri
