@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A real build on the disk, by the real nbd.ko and nbd-client, in a guest of
-# User-mode Linux: by one connection, then by four. What the guest does stands in
+# User-mode Linux: by one connection, then by four (a short run: one of these). What the guest does stands in
 # uml-init.sh. It sees this host's programs by hostfs (nothing of the host is
 # writable there) and reaches the server over a tap device, in a network namespace
 # that is made here and has nothing else in it.
@@ -15,6 +15,11 @@ requires_command nbd-client ip make gcc mke2fs e2fsck fstrim blkdiscard
 requires_guest drivers/block/nbd.ko
 [ -c /dev/net/tun ] || skip "no /dev/net/tun"
 source_tree
+if [ ! "${connections:-}" ]; then
+	connections=$((RANDOM % 2 * 3 + 1))
+	[ "$(scaled 100)" != 100 ] || connections=1,4
+fi
+echo "connections: $connections"
 
 # A namespace of our own.
 ns=nbdram$$
@@ -54,7 +59,7 @@ esac
 run_guest --with ip netns exec "$ns" -- interop/uml-init.sh 768M 900 \
 	vec0:transport=tap,ifname=tap0,depth=64,gro=1 \
 	t_ip=10.77.0.2 t_host=10.77.0.1 t_port=10809 t_tmp=128m \
-	t_connections="${connections:-1,4}" t_sectors=$((mib * 2048)) \
+	t_connections="$connections" t_sectors=$((mib * 2048)) \
 	t_dir="$source_dir"
 
 # All that the guest had written was discarded.
