@@ -106,6 +106,16 @@ wrong()
 		fail "no '$pattern' in what was said about: $*"
 }
 
+# slow_files: build $tmp/slow.so, to be loaded ahead of nbdramd; see slow-files.c.
+slow_files()
+{
+	[ ! "$sanitizers" ] ||
+		skip "something has to be loaded ahead of the sanitizer"
+	$cc -shared -fPIC -O1 -o "$tmp/slow.so" \
+		"$abs_top_srcdir/tests/slow-files.c" ||
+		fail "cannot build slow-files.so"
+}
+
 # new_pool: set $pool to the path of a folder that is not there yet, on a tmpfs.
 new_pool()
 {

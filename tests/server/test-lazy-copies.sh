@@ -5,9 +5,7 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-[ ! "$sanitizers" ] || skip "something has to be loaded ahead of the sanitizer"
-$cc -shared -fPIC -O1 -o "$tmp/slow.so" "$abs_top_srcdir/tests/slow-files.c" ||
-	fail "cannot build slow-files.so"
+slow_files
 new_pool
 mkfifo "$tmp/reads"
 mkdir "$tmp/d"

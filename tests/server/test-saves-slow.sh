@@ -6,9 +6,7 @@
 . ./functions.sh
 . "$abs_top_srcdir/tests/server.sh"
 
-[ ! "$sanitizers" ] || skip "something has to be loaded ahead of the sanitizer"
-$cc -shared -fPIC -O1 -o "$tmp/slow.so" "$abs_top_srcdir/tests/slow-files.c" ||
-	fail "cannot build slow-files.so"
+slow_files
 mkdir "$tmp/files"
 peer "$nbdramd" "$tmp" <<'END' || fail "see above"
 import signal, subprocess
